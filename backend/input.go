@@ -100,16 +100,13 @@ func Run(ctx context.Context, b Backend, steps []Step) ([][]byte, error) {
 }
 
 func (s Job) visit(v visitor) Step {
-	if v.access != nil {
-		bases := Access{Range: Range{Offset: s.Offset, Count: s.Count}, Bases: s.Bases}
-		v.access(&bases)
-		s.Bases = bases.Bases
-		if s.Src.Space != 0 {
-			v.reads(&s.Src)
-		}
-		if s.Dst.Space != 0 {
-			v.writes(&s.Dst)
-		}
+	v.bases(&s.Bases, &s.Offset, &s.Count)
+	v.flag(&s.Check)
+	v.number(&s.SameAs)
+	v.optional(&s.Src, false)
+	v.optional(&s.Dst, true)
+	if s.Check {
+		v.refuses()
 	}
 	if s.Src.Space == 0 && s.SameAs == 0 {
 		v.given(&s.Input, s.Count)
@@ -174,6 +171,11 @@ type Write struct {
 
 func (s Write) visit(v visitor) Step {
 	v.writes(&s.Dst)
+	v.flag(&s.Check)
+	v.small((*uint8)(&s.Encoding))
+	if s.Check || s.Encoding != AsInSpaces {
+		v.refuses()
+	}
 	v.given(&s.Input, s.Dst.Count)
 	return s
 }
@@ -199,6 +201,7 @@ type Read struct {
 
 func (s Read) visit(v visitor) Step {
 	v.reads(&s.Src)
+	v.small((*uint8)(&s.Encoding))
 	return s
 }
 

@@ -72,13 +72,26 @@ func (s Compute) visit(v visitor) Step {
 		of     *Batch
 		writes bool
 	}{{&s.Dst, true}, {&s.Carry, true}, {&s.A, false}, {&s.B, false}, {&s.M, false}} {
-		if *o.of != (Batch{}) {
-			r := o.of.Range()
-			v.touch(&r, o.writes)
-			o.of.Space = r.Space
-		}
+		v.batch(o.of, o.writes)
 	}
+	v.number((*int)(&s.Op))
+	v.number(&s.Degree)
+	v.flag(&s.Public)
+	v.refuses()
 	return s
+}
+
+// batch visits numbers, unless there are none.
+func (v visitor) batch(b *Batch, writes bool) {
+	if v.access != nil && *b != (Batch{}) {
+		a := Access{Range: b.Range(), Writes: writes}
+		v.access(&a)
+		b.Space = a.Space
+	}
+	v.id((*uint64)(&b.Space))
+	v.number(&b.Offset)
+	v.number(&b.Words)
+	v.number(&b.Count)
 }
 
 func (s Compute) answer(Memory) Elements { return Elements{} }

@@ -74,9 +74,8 @@ type MultiplyPoints struct {
 func (s MultiplyPoints) visit(v visitor) Step {
 	v.writes(&s.Dst)
 	v.reads(&s.Src)
-	if s.Scalars != (Range{}) {
-		v.reads(&s.Scalars)
-	}
+	v.optional(&s.Scalars, false)
+	v.number(&s.Terms)
 	return s
 }
 
@@ -119,10 +118,10 @@ type AddPoints struct {
 
 func (s AddPoints) visit(v visitor) Step {
 	v.writes(&s.Dst)
-	s.Plus, s.Minus = slices.Clone(s.Plus), slices.Clone(s.Minus)
-	for _, all := range [][]Range{s.Plus, s.Minus} {
-		for k := range all {
-			v.reads(&all[k])
+	for _, all := range []*[]Range{&s.Plus, &s.Minus} {
+		*all = copied(v, *all)
+		for k := range *all {
+			v.reads(&(*all)[k])
 		}
 	}
 	return s
@@ -161,6 +160,7 @@ type CheckPoints struct {
 
 func (s CheckPoints) visit(v visitor) Step {
 	v.reads(&s.Src)
+	v.flag(&s.Subgroup)
 	return s
 }
 

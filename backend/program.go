@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -47,15 +48,15 @@ func (r Range) overlaps(other Range) bool {
 
 // Step is one of Write, Read, Job, of the steps over scalars (steps.go), of those over
 // points (points.go) and Compute, which is over words. A step describes itself:
-// Accesses, Answer and Check ask it. Who computes steps, or sends them, switches over
-// their types; nobody else needs to.
+// Accesses, Answer, Check and EncodeSteps ask it. Who computes steps switches over their
+// types; nobody else needs to.
 //
 // The spaces of a program are of scalars and points of one curve, or all of words. Two
 // ranges of a step must not overlap if the step writes one of them. Where the step says
 // so, a range that it writes may be the very one that it reads.
 type Step interface {
-	// visit calls v for all that the step names, and returns the step with what v has
-	// changed.
+	// visit calls v for every field, and returns the step with what v has changed. The
+	// order of the calls is that of the encoding.
 	visit(v visitor) Step
 	// answer returns what the step answers; nothing for most.
 	answer(in Memory) Elements
@@ -73,18 +74,24 @@ type Access struct {
 	Writes bool
 }
 
-// visitor sees each range and each input of a step, and may change ids and inputs.
+// visitor goes over the fields of a step, each of which visit names once. It sees the
+// ranges and the inputs, and may change ids and inputs, or it has a codec, which encodes
+// or decodes the fields. What is nil does nothing.
 type visitor struct {
 	access func(*Access)
 	input  func(in *Input, count int)
+	values func()
+	*codec
 }
 
+// touch visits a range.
 func (v visitor) touch(r *Range, writes bool) {
 	if v.access != nil {
 		a := Access{Range: *r, Writes: writes}
 		v.access(&a)
 		r.Space = a.Space
 	}
+	v.span(r)
 }
 
 func (v visitor) reads(ranges ...*Range) {
@@ -95,11 +102,51 @@ func (v visitor) reads(ranges ...*Range) {
 
 func (v visitor) writes(r *Range) { v.touch(r, true) }
 
-// given visits an input of count elements.
+// optional visits a range that is touched only where it names a space.
+func (v visitor) optional(r *Range, writes bool) {
+	if r.Space == 0 {
+		v.access = nil
+	}
+	v.touch(r, writes)
+}
+
+// bases visits a range of bases.
+func (v visitor) bases(id *BasesID, offset, count *int) {
+	if v.access != nil {
+		a := Access{Range: Range{Offset: *offset, Count: *count}, Bases: *id}
+		v.access(&a)
+		*id = a.Bases
+	}
+	v.id((*uint64)(id))
+	v.number(offset)
+	v.number(count)
+}
+
+// given visits an input of count elements, whose bytes are no field.
 func (v visitor) given(in *Input, count int) {
 	if v.input != nil {
 		v.input(in, count)
 	}
+}
+
+// refuses tells that the values of elements decide whether the step fails.
+func (v visitor) refuses() {
+	if v.values != nil {
+		v.values()
+	}
+}
+
+// copied returns a copy of a list for a visitor to go over; one that decodes gets as many
+// items as there are, none of which takes less than two bytes.
+func copied[T any](v visitor, list []T) []T {
+	if v.codec == nil {
+		return slices.Clone(list)
+	}
+	n := len(list)
+	if v.length(&n); v.decodes && n > 0 {
+		return make([]T, n)
+	}
+	return list
 }
 
 // visit shows v a step and returns what v makes of it. What is no step stays as it is.
@@ -141,6 +188,13 @@ func Renamed(s Step, space func(SpaceID) SpaceID, bases func(BasesID) BasesID) S
 // WithInput calls f with a step's input, if it has one, and how many elements that is,
 // and returns the step with what f has made of it.
 func WithInput(s Step, f func(in *Input, count int)) Step { return visit(s, visitor{input: f}) }
+
+// MayRefuse reports whether the values of elements decide if a step fails, so that it may
+// be ErrInvalidInput although Check has found nothing wrong.
+func MayRefuse(s Step) (may bool) {
+	visit(s, visitor{values: func() { may = true }})
+	return may
+}
 
 // Memory tells what ids name, or false where they name nothing.
 type Memory struct {
@@ -194,16 +248,13 @@ func Check(steps []Step, in Memory) error {
 	return nil
 }
 
-var (
-	errNoStep = errors.New("no step of package backend")
-	ownPath   = reflect.TypeFor[Access]().PkgPath()
-)
+var errNoStep = errors.New("no step of package backend")
 
-// isStep reports whether s is of one of this package's types: not a pointer to one, nor
-// of a type that has one inside.
+// isStep reports whether s is of one of stepTypes: not a pointer to one, nor of a type
+// that has one inside.
 func isStep(s Step) bool {
-	t := reflect.TypeOf(s)
-	return t != nil && t.Kind() == reflect.Struct && t.PkgPath() == ownPath
+	_, ok := stepNumbers[reflect.TypeOf(s)]
+	return ok
 }
 
 // InStep says in which step of a program err happened, unless the caller ended it.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 )
 
 // The steps over scalars, each with what it touches, answers and wants.
@@ -65,6 +64,7 @@ type Gather struct{ Dst, Src, Index Range }
 func (s Gather) visit(v visitor) Step {
 	v.writes(&s.Dst)
 	v.reads(&s.Src, &s.Index)
+	v.refuses()
 	return s
 }
 
@@ -98,6 +98,11 @@ type Transform struct {
 func (s Transform) visit(v visitor) Step {
 	v.writes(&s.Dst)
 	v.reads(&s.Src)
+	v.number(&s.Batch)
+	v.flag(&s.Inverse)
+	v.number((*int)(&s.From))
+	v.number((*int)(&s.To))
+	v.bytes(&s.Shift)
 	return s
 }
 
@@ -210,12 +215,34 @@ const (
 )
 
 func (s Map) visit(v visitor) Step {
-	v.writes(&s.Dst.Range)
-	s.Args = slices.Clone(s.Args)
+	v.number(&s.Count)
+	v.operand(&s.Dst, true)
+	s.Args = copied(v, s.Args)
 	for k := range s.Args {
-		v.reads(&s.Args[k].Range)
+		v.operand(&s.Args[k], false)
 	}
+	v.bytes(&s.Constants)
+	v.code(&s.Code)
 	return s
+}
+
+func (v visitor) operand(o *Operand, writes bool) {
+	v.touch(&o.Range, writes)
+	v.signed(&o.Stride)
+	v.signed(&o.Rotate)
+	v.number((*int)(&o.Order))
+}
+
+// code visits operations, which only an encoding has a use for.
+func (v visitor) code(all *[]MapCode) {
+	if v.codec == nil {
+		return
+	}
+	*all = copied(v, *all)
+	for k := range *all {
+		v.number((*int)(&(*all)[k].Op))
+		v.signed(&(*all)[k].Arg)
+	}
 }
 
 func (s Map) answer(Memory) Elements { return Elements{} }
@@ -331,6 +358,8 @@ type Powers struct {
 
 func (s Powers) visit(v visitor) Step {
 	v.writes(&s.Dst)
+	v.bytes(&s.First)
+	v.bytes(&s.Ratio)
 	return s
 }
 
@@ -365,6 +394,7 @@ type Products struct {
 func (s Products) visit(v visitor) Step {
 	v.writes(&s.Dst)
 	v.reads(&s.Src)
+	v.flag(&s.Exclusive)
 	return s
 }
 
@@ -384,10 +414,12 @@ type Evaluate struct {
 }
 
 func (s Evaluate) visit(v visitor) Step {
-	s.Src = slices.Clone(s.Src)
+	s.Src = copied(v, s.Src)
 	for k := range s.Src {
 		v.reads(&s.Src[k])
 	}
+	v.number((*int)(&s.Order))
+	v.bytes(&s.Point)
 	return s
 }
 
@@ -425,6 +457,7 @@ type Divide struct {
 func (s Divide) visit(v visitor) Step {
 	v.writes(&s.Dst)
 	v.reads(&s.Src)
+	v.bytes(&s.Point)
 	return s
 }
 

@@ -18,7 +18,7 @@ type call struct {
 	// req is what is asked. A remote call ends when the plugin has let go of the memory
 	// or has exited.
 	req      *proto.RunRequest
-	size     int               // most bytes of req, once it says where everything is
+	size     int               // most bytes of req, once its places are known
 	sizes    []int             // bytes of the answers
 	spaces   []backend.SpaceID // that it uses
 	inputs   []input
@@ -27,16 +27,19 @@ type call struct {
 	buffers  []*buffer     // the caller's own, this call being a reader
 	feeds    []feed
 	counters []*shm.Counter // one a feed
-	checked  bool           // the plugin looks at what only it has looked at
+	checked  bool           // the plugin sees values that decide whether the program fails
 }
 
 // input is bytes of the caller's for the plugin.
 type input struct {
 	feed
-	// The fields of the message that say where the bytes are and how many are
-	// written; without the second all are before the request is sent.
-	at, progress **proto.Region
+	at *proto.Place // says where the bytes are
+	// whole tells that all of them are written before the request is sent.
+	whole bool
 }
+
+// late reports whether the bytes may be written when the request has been sent.
+func (in *input) late() bool { return !in.whole && (in.ready != nil || len(in.src) > inlineBytes) }
 
 // answer is what came of a request.
 type answer struct {
@@ -89,8 +92,8 @@ func (k *call) prepare(ctx context.Context) error {
 		for i, r := range regions {
 			in := homeless[i]
 			in.dst = r.Bytes()
-			*in.at = wire.Region(r.Arena(), r.Offset(), len(in.src))
-			if in.progress == nil || in.ready == nil && len(in.src) <= inlineBytes {
+			in.at.Bytes = wire.Region(r.Arena(), r.Offset(), len(in.src))
+			if !in.late() {
 				shm.Copy(in.dst, in.src)
 				continue
 			}
@@ -119,7 +122,7 @@ func (k *call) inPlace(in *input) bool {
 	if !shm.Aligned(in.src) {
 		return false
 	}
-	*in.at = wire.Region(r.Arena(), r.Offset()+off, len(in.src))
+	in.at.Bytes = wire.Region(r.Arena(), r.Offset()+off, len(in.src))
 	return true
 }
 
@@ -134,7 +137,7 @@ func (k *call) count(ctx context.Context, waiting []input) (err error) {
 	for i, n := range k.counters {
 		in := waiting[i]
 		in.counter = n
-		*in.progress = wire.Region(n.Arena(), n.Offset(), shm.CounterSize)
+		in.at.Progress = wire.Region(n.Arena(), n.Offset(), shm.CounterSize)
 		k.feeds = append(k.feeds, in.feed)
 	}
 	return nil

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	wireformat "google.golang.org/protobuf/proto"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
@@ -168,34 +166,45 @@ type read struct {
 	step   int
 	size   int
 	region *shm.Region
+	at     *proto.Place // says where
 }
 
-// translate makes the request, but for where bytes are.
+// placeBytes is what a place takes in a request without its regions, at most.
+const placeBytes = 8
+
+// translate makes the request, but for where its places are.
 func (k *call) translate(steps []backend.Step, in backend.Memory) error {
 	if len(steps) > wire.MaxSteps {
 		return fmt.Errorf("%w: %d steps in a program, a plugin takes %d", backend.ErrUnsupported, len(steps), wire.MaxSteps)
 	}
 	inline := 0
-	k.req.Steps = make([]*proto.Step, 0, len(steps))
+	k.sizes = make([]int, 0, len(steps))
 	for i, s := range steps {
-		w := wire.FromStep(s)
-		k.req.Steps = append(k.req.Steps, w.Step)
-		k.checked = k.checked || w.Looks
-		if w.Input != nil {
-			backend.WithInput(s, func(in *backend.Input, count int) { k.give(i, s, *in, count, w.Input) })
-		}
-		if s, ok := s.(backend.WriteIndices); ok && len(s.Indices) > 0 {
-			k.inputs = append(k.inputs, input{feed: feed{src: shm.IndexBytes(s.Indices)}, at: w.Indices})
-		}
+		k.checked = k.checked || backend.MayRefuse(s)
+		backend.WithInput(s, func(in *backend.Input, count int) { k.give(i, s, *in, count) })
 		size := backend.AnswerBytes(s, in)
-		if w.GetRead() != nil && (size > wire.InlineAnswer || inline+size > wire.MaxInline) {
-			k.reads = append(k.reads, read{step: i, size: size})
-			size = 0
+		switch s := s.(type) {
+		case backend.WriteIndices:
+			if len(s.Indices) > 0 {
+				k.inputs = append(k.inputs, input{feed: feed{src: shm.IndexBytes(s.Indices)}, at: k.place(i), whole: true})
+			}
+		case backend.Read:
+			if size > wire.InlineAnswer || inline+size > wire.MaxInline {
+				k.reads = append(k.reads, read{step: i, size: size, at: k.place(i)})
+				size = 0
+			}
 		}
 		inline += size
 		k.sizes = append(k.sizes, size)
 	}
-	k.size = wireformat.Size(k.req) + wire.RegionBytes*(2*len(k.inputs)+len(k.reads))
+	k.req.Program = backend.EncodeSteps(steps)
+	regions := len(k.inputs) + len(k.reads)
+	for _, in := range k.inputs {
+		if in.late() {
+			regions++
+		}
+	}
+	k.size = 32 + len(k.req.Program) + placeBytes*len(k.req.Places) + wire.RegionBytes*regions
 	if k.size > wire.MaxMessage || inline > wire.MaxReply-wire.MaxInline {
 		return fmt.Errorf("%w: a program of %d bytes that answers %d, a plugin takes %d and %d", backend.ErrUnsupported,
 			k.size, inline, wire.MaxMessage, wire.MaxReply-wire.MaxInline)
@@ -203,12 +212,19 @@ func (k *call) translate(steps []backend.Step, in backend.Memory) error {
 	return nil
 }
 
-// give adds the input of a step, of count elements, which to says the place of.
-func (k *call) give(i int, s backend.Step, in backend.Input, count int, to *proto.Input) {
+// place adds a place of step i, which is not before that of any other.
+func (k *call) place(i int) *proto.Place {
+	p := &proto.Place{Step: uint32(i)}
+	k.req.Places = append(k.req.Places, p)
+	return p
+}
+
+// give adds the input of step i, of count elements.
+func (k *call) give(i int, s backend.Step, in backend.Input, count int) {
 	if len(in.Bytes) == 0 {
 		return
 	}
-	given := input{feed: feed{src: in.Bytes, scalar: len(in.Bytes) / count}, at: &to.Bytes, progress: &to.Progress}
+	given := input{feed: feed{src: in.Bytes, scalar: len(in.Bytes) / count}, at: k.place(i)}
 	if in.Ready != nil {
 		given.ready = func(ctx context.Context, n int) error { return backend.InStep(i, s, in.Wait(ctx, n)) }
 	}
@@ -231,7 +247,7 @@ func (k *call) makeRoom(ctx context.Context) error {
 	k.regions = append(k.regions, regions...)
 	for i, r := range regions {
 		k.reads[i].region = r
-		k.req.Steps[k.reads[i].step].GetRead().Answer = wire.Region(r.Arena(), r.Offset(), k.reads[i].size)
+		k.reads[i].at.Bytes = wire.Region(r.Arena(), r.Offset(), k.reads[i].size)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func TestFailedStarts(t *testing.T) {
 		{"hang", []string{"no answer within", "killed"}},
 		{"print", []string{"hello, I print to stdout"}},
 		{"cookie", []string{"This binary is a plugin", "exit status 1"}},
-		{"version", []string{"Plugin version: 99", "Client versions: [3]"}},
+		{"version", []string{"Plugin version: 99", "Client versions: [4]"}},
 		{"open-error", []string{"no device of the right colour"}},
 		{"open-panic", []string{"panicked: open"}},
 		{"open-hang", []string{"no answer within"}},

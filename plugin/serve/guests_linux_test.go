@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,13 +246,11 @@ func TestRepliesCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reads := func(n int, count uint64) error {
-		r := &proto.RunRequest{Call: rand.Uint64()}
-		for range n {
-			r.Steps = append(r.Steps, &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: &proto.Range{Space: space.Space, Count: count}}}})
-		}
-		reply, err := h.Run(ctx, r)
-		if err == nil && (len(reply.Answers) != n || len(reply.Answers[n-1]) != 32*int(count)) {
+	reads := func(n, count int) error {
+		one := backend.Read{Src: backend.Range{Space: backend.SpaceID(space.Space), Count: count}}
+		program := backend.EncodeSteps(slices.Repeat([]backend.Step{one}, n))
+		reply, err := h.Run(ctx, &proto.RunRequest{Call: rand.Uint64(), Program: program})
+		if err == nil && (len(reply.Answers) != n || len(reply.Answers[n-1]) != 32*count) {
 			t.Errorf("%d answers", len(reply.Answers))
 		}
 		return err

@@ -65,7 +65,10 @@ func (s *server) inLane(ctx context.Context, message []byte) []byte {
 	held, err := s.decode(ctx, message, call)
 	if err == nil {
 		defer held()
-		answer.Answers, err = s.run(ctx, call)
+		var steps []backend.Step
+		if steps, err = s.steps(ctx, call); err == nil {
+			answer.Answers, err = s.run(ctx, call, steps)
+		}
 	} else {
 		err = wire.Refused("a call in a lane: %v", err)
 	}

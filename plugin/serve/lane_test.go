@@ -49,6 +49,12 @@ func TestLaneRefuses(t *testing.T) {
 		}
 	}
 	to, from := wire.Region(calls, 0, wire.LaneBytes), wire.Region(answers, 0, wire.LaneBytes)
+	if err := h.channel.Send(shm.Message{Kind: shm.KindArena, Size: 2 * wire.LaneBytes}, long.File()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Attach(ctx, &proto.AttachRequest{Size: 2 * wire.LaneBytes}); err != nil { // the arena 0
+		t.Fatal(err)
+	}
 	for what, r := range map[string]*proto.LaneRequest{
 		"nowhere":               {},
 		"without answers":       {Calls: to},
@@ -66,11 +72,11 @@ func TestLaneRefuses(t *testing.T) {
 		_, err := h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
 		served <- err
 	}()
-	good, err := wireformat.Marshal(&proto.RunRequest{Call: 1})
+	good, err := wireformat.Marshal(&proto.RunRequest{Call: 1, Program: backend.EncodeSteps(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad, err := wireformat.Marshal(&proto.RunRequest{Call: 2, Steps: []*proto.Step{{}}})
+	bad, err := wireformat.Marshal(&proto.RunRequest{Call: 2, Program: backend.EncodeSteps([]backend.Step{nil})})
 	if err != nil {
 		t.Fatal(err)
 	}

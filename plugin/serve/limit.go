@@ -53,6 +53,8 @@ const (
 	smallReply = 4 << 10
 )
 
+var _ = [maxDecoded - wire.MaxWeight]struct{}{}
+
 // What one user's sessions may ask in a second for each processor, and at once, while
 // other users are connected: it takes time of processors outside of turns.
 const (
@@ -207,10 +209,14 @@ func (s *server) hold(resp any) (any, error) {
 
 // roomForReply counts in what a program will answer in its reply, before it computes:
 // from then on hold counts it.
-func (s *server) roomForReply(ctx context.Context, r *proto.RunRequest) (release func(), err error) {
+func (s *server) roomForReply(ctx context.Context, steps []backend.Step, places []*proto.Place) (release func(), err error) {
 	size := int64(0)
-	for _, step := range r.GetSteps() {
-		if read := step.GetRead(); read != nil && read.GetAnswer() == nil {
+	for i, step := range steps {
+		placed := len(places) > 0 && uint64(places[0].GetStep()) == uint64(i)
+		if placed {
+			places = places[1:]
+		}
+		if _, reads := step.(backend.Read); reads && !placed {
 			size += wire.InlineAnswer
 		}
 	}
@@ -293,11 +299,16 @@ func (s *server) receive(ctx context.Context, dec func(any) error, m wireformat.
 	return held, nil
 }
 
+// pauseFor waits before bytes that cannot be decoded are refused.
+func pauseFor(ctx context.Context, b []byte) {
+	shm.SleepUntil(ctx, time.Duration(len(b))*refusalPerByte)
+}
+
 // decode decodes a request to m when there is room for it, which held gives back.
 func (s *server) decode(ctx context.Context, b []byte, m wireformat.Message) (held func(), err error) {
 	defer func() {
 		if err != nil {
-			shm.SleepUntil(ctx, time.Duration(len(b))*refusalPerByte)
+			pauseFor(ctx, b)
 		}
 	}()
 	weight, err := wire.Weigh(m, b)

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"sync"
@@ -45,17 +46,31 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw := asIs{encoding.GetCodecV2("proto")}
-	send := func(size int) error {
-		return h.conn.Invoke(ctx, proto.Backend_Run_FullMethodName, bytes.Repeat([]byte{2<<3 | 2, 0}, size/2), &proto.RunReply{}, grpc.ForceCodecV2(raw))
+	send := func(b []byte) error {
+		return h.conn.Invoke(ctx, proto.Backend_Run_FullMethodName, b, &proto.RunReply{}, grpc.ForceCodecV2(raw))
 	}
-	began := time.Now()
-	if took := allocated(func() { invalid(t, "empty steps", send(wire.MaxMessage)) }); took > 16*wire.MaxMessage {
-		t.Errorf("a request of %d bytes took %d bytes of memory", wire.MaxMessage, took)
+	// program is a request with a program that begins so and goes on with zeros.
+	program := func(begin ...byte) []byte {
+		const size = wire.MaxMessage - 8
+		b := append(binary.AppendUvarint([]byte{2<<3 | 2}, size), begin...)
+		return append(b, make([]byte, size-len(begin))...)
 	}
-	if took := time.Since(began); took < wire.MaxMessage*refusalPerByte {
-		t.Errorf("it was refused after %v", took)
+	places := func(size int) []byte { return bytes.Repeat([]byte{3<<3 | 2, 0}, size/2) }
+	for what, b := range map[string][]byte{
+		"empty places":                 places(wire.MaxMessage),
+		"more steps than there may be": program(0xff, 0xff, 0x0f),
+		"no steps":                     program(0xff, 0x7f),                                  // as many as there may be
+		"a list of half a million":     program(1, 6, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x1f), // operands of a Map
+	} {
+		began := time.Now()
+		if took := allocated(func() { refused(t, what, send(b)) }); took > 32*wire.MaxMessage {
+			t.Errorf("%s: a request of %d bytes took %d bytes of memory", what, len(b), took)
+		}
+		if took := time.Since(began); took < time.Duration(wire.MaxMessage-8)*refusalPerByte {
+			t.Errorf("%s: it was refused after %v", what, took)
+		}
 	}
-	if err := send(wire.MaxMessage + 2); err == nil {
+	if err := send(places(wire.MaxMessage + 2)); err == nil {
 		t.Error("a longer request is accepted")
 	}
 	if free := h.server.account.decoded.TryAcquire(maxDecoded); !free {
@@ -87,9 +102,8 @@ func TestCallsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits := func(call int) error {
-		_, err := h.Run(ctx, &proto.RunRequest{Call: uint64(call), Steps: []*proto.Step{{Step: &proto.Step_Write{Write: &proto.Write{
-			Dst: &proto.Range{Space: space.Space, Count: 8}, Input: &proto.Input{Bytes: wire.Region(counter, 64, 256), Progress: wire.Region(counter, 0, shm.CounterSize)},
-		}}}}})
+		write := backend.Write{Dst: backend.Range{Space: backend.SpaceID(space.Space), Count: 8}}
+		_, err := h.Run(ctx, asked(uint64(call), write, wire.Region(counter, 64, 256), wire.Region(counter, 0, shm.CounterSize)))
 		return err
 	}
 	var calls sync.WaitGroup

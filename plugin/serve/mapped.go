@@ -157,6 +157,9 @@ func (s *server) Detach(_ context.Context, r *proto.DetachRequest) (*proto.Detac
 func (s *server) region(r *proto.Region, answers bool) ([]byte, *mapped, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r == nil {
+		return nil, nil, wire.Refused("no region where one is wanted")
+	}
 	m, ok := s.arenas[r.GetArena()]
 	if !ok {
 		return nil, nil, wire.Refused("arena %d is not attached", r.GetArena())

@@ -75,32 +75,28 @@ func (s *server) FreeSpace(ctx context.Context, r *proto.FreeSpaceRequest) (*pro
 
 // Run runs a program.
 func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
-	release, err := s.roomForReply(ctx, r)
+	steps, err := s.steps(ctx, r)
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	release, err := s.roomForReply(ctx, steps, r.GetPlaces())
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
 	defer release()
-	answers, err := s.run(ctx, r)
+	answers, err := s.run(ctx, r, steps)
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
 	return &proto.RunReply{Answers: answers}, nil
 }
 
-func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte, err error) {
+// run runs the steps of a request.
+func (s *server) run(ctx context.Context, r *proto.RunRequest, steps []backend.Step) (answers [][]byte, err error) {
 	err = s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
-		steps, regions, err := s.steps(r.GetSteps(), h)
+		places, err := h.places(steps, r.GetPlaces())
 		if err != nil {
 			return err
-		}
-		places := make([][]byte, len(steps))
-		for i, region := range regions {
-			if region == nil {
-				continue
-			}
-			if places[i], err = h.region(region, true); err != nil {
-				return fmt.Errorf("step %d: answer: %w", i, err)
-			}
 		}
 		if k, ok := backend.As[answerHolder](b); ok {
 			release, err := k.HoldAnswers(steps)
@@ -144,20 +140,84 @@ type answerHolder interface {
 	HoldAnswers(steps []backend.Step) (release func(), err error)
 }
 
-// steps translates a program. What it says is the backend's to check, as it was the
-// host's; here only what cannot be expressed or reached is refused.
-func (s *server) steps(in []*proto.Step, h *held) (steps []backend.Step, answers []*proto.Region, err error) {
-	if len(in) > wire.MaxSteps {
-		return nil, nil, wire.Refused("%d steps in a program", len(in))
+// steps decodes the program of a request. What it says is the backend's to check, as it
+// was the host's; here only what cannot be expressed or reached is refused.
+func (s *server) steps(ctx context.Context, r *proto.RunRequest) ([]backend.Step, error) {
+	steps, err := backend.DecodeSteps(r.GetProgram())
+	if err != nil {
+		pauseFor(ctx, r.GetProgram())
+		return nil, wire.Refused("a program that cannot be read: %v", err)
 	}
-	answers = make([]*proto.Region, len(in))
-	for i, w := range in {
-		step, err := wire.ToStep(w, h)
-		if err != nil {
-			return nil, nil, fmt.Errorf("step %d: %w", i, err)
+	return steps, nil
+}
+
+// places gives each step what it has in shared memory, and returns where the answers of
+// steps go.
+func (h *held) places(steps []backend.Step, all []*proto.Place) ([][]byte, error) {
+	answers := make([][]byte, len(steps))
+	next := uint64(0)
+	for _, p := range all {
+		i := uint64(p.GetStep())
+		if i < next || i >= uint64(len(steps)) {
+			return nil, wire.Refused("a place of step %d, of %d, after those of the steps before %d", i, len(steps), next)
 		}
-		steps = append(steps, step)
-		answers[i] = w.GetRead().GetAnswer()
+		next = i + 1
+		var err error
+		if steps[i], answers[i], err = h.place(steps[i], p); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
 	}
-	return steps, answers, nil
+	return answers, nil
+}
+
+// place returns a step with its input or its indices, or where its answer goes.
+func (h *held) place(step backend.Step, p *proto.Place) (_ backend.Step, answer []byte, err error) {
+	_, reads := step.(backend.Read)
+	mem, err := h.region(p.GetBytes(), reads)
+	if err != nil {
+		return nil, nil, err
+	}
+	if reads {
+		answer = mem
+	}
+	whole := p.GetProgress() == nil
+	taken := whole && reads
+	if w, ok := step.(backend.WriteIndices); ok && whole {
+		if len(mem)%4 != 0 {
+			return nil, nil, wire.Refused("%d bytes of indices", len(mem))
+		}
+		w.Indices = shm.Indices(mem)
+		step, taken = w, true
+	}
+	step = backend.WithInput(step, func(in *backend.Input, count int) {
+		taken = true
+		in.Bytes = mem
+		in.Ready, err = h.ready(p.GetProgress(), len(mem), count)
+	})
+	if !taken {
+		err = wire.Refused("a place of %s that has no use for it", backend.StepName(step))
+	}
+	return step, answer, err
+}
+
+// ready returns the Ready of an input of count elements that are still being written, in
+// so many bytes; nil where there is no counter.
+func (h *held) ready(progress *proto.Region, total, count int) (func(context.Context, int) error, error) {
+	if progress == nil {
+		return nil, nil
+	}
+	counter, err := h.region(progress, false)
+	if err == nil && len(counter) < 8 {
+		err = wire.Refused("a counter of %d bytes", len(counter))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("counter: %w", err)
+	}
+	size := max(total/max(count, 1), 1)
+	return func(ctx context.Context, n int) error {
+		if n < 0 || n > total/size {
+			return wire.Refused("waiting for %d of %d elements", n, total/size)
+		}
+		return h.s.account.waiters.Wait(ctx, counter, n*size, total)
+	}, nil
 }

@@ -39,7 +39,7 @@ func TestServerRefusesPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	space := reply.Space
+	space := backend.SpaceID(reply.Space)
 	other, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(4), Count: 16})
 	if err != nil {
 		t.Fatal(err)
@@ -74,69 +74,82 @@ func TestServerRefusesPrograms(t *testing.T) {
 	at := func(arena, offset, length uint64) *proto.Region {
 		return &proto.Region{Arena: arena, Offset: offset, Length: length}
 	}
-	span := func(n uint64) *proto.Range { return &proto.Range{Space: space, Count: n} }
+	span := func(n int) backend.Range { return backend.Range{Space: space, Count: n} }
+	bytesOf := func(r *proto.Region) *proto.Place { return &proto.Place{Bytes: r} }
+	counted := func(r, progress *proto.Region) *proto.Place { return &proto.Place{Bytes: r, Progress: progress} }
 	call := uint64(0)
-	run := func(steps ...*proto.Step) (*proto.RunReply, error) {
+	run := func(program []byte, places ...*proto.Place) (*proto.RunReply, error) {
 		call++
-		return h.Run(ctx, &proto.RunRequest{Call: call, Steps: steps})
+		return h.Run(ctx, &proto.RunRequest{Call: call, Program: program, Places: places})
 	}
-	write := func(w *proto.Write) *proto.Step { return &proto.Step{Step: &proto.Step_Write{Write: w}} }
-	indices := func(w *proto.WriteIndices) *proto.Step {
-		return &proto.Step{Step: &proto.Step_WriteIndices{WriteIndices: w}}
-	}
-	read := func(r *proto.Read) *proto.Step { return &proto.Step{Step: &proto.Step_Read{Read: r}} }
-	gather := func(i *proto.Range) *proto.Step {
-		return &proto.Step{Step: &proto.Step_Gather{Gather: &proto.Gather{Dst: &proto.Range{Space: space, Offset: 10, Count: 1}, Src: span(2), Index: i}}}
-	}
-	mapped := func(m *proto.Map) *proto.Step { return &proto.Step{Step: &proto.Step_Map{Map: m}} }
-	proper := []*proto.Step{
-		write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 320)}}),
-		read(&proto.Read{Src: span(10), Answer: at(2, 0, 320)}), read(&proto.Read{Src: span(1)}),
-	}
+	const n = 10
+	written, read := backend.Write{Dst: span(n)}, backend.Read{Src: span(1)}
+	proper := backend.EncodeSteps([]backend.Step{written, backend.Read{Src: span(n)}, read})
+	places := []*proto.Place{bytesOf(at(1, 0, 320)), {Step: 1, Bytes: at(2, 0, 320)}}
 	works := func(when string) {
 		t.Helper()
-		reply, err := run(proper...)
+		reply, err := run(proper, places...)
 		if err != nil || !bytes.Equal(out.Bytes()[:320], in.Bytes()[:320]) || len(reply.Answers[1]) != 0 || !bytes.Equal(reply.Answers[2], in.Bytes()[:32]) {
 			t.Fatalf("%s: %v", when, err)
 		}
 	}
 	works("a proper program")
-	operand := &proto.Operand{Range: span(1)}
-	for what, s := range map[string]*proto.Step{
-		"no step":                   {},
-		"an empty write":            write(&proto.Write{}),
-		"no write":                  write(nil),
-		"no bytes":                  write(&proto.Write{Dst: span(10)}),
-		"too few bytes":             write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 288)}}),
-		"an unknown space":          write(&proto.Write{Dst: &proto.Range{Space: 77, Count: 10}, Input: &proto.Input{Bytes: at(1, 0, 320)}}),
-		"beyond the space":          write(&proto.Write{Dst: &proto.Range{Space: space, Offset: 7, Count: 10}, Input: &proto.Input{Bytes: at(1, 0, 320)}}),
-		"an offset that overflows":  write(&proto.Write{Dst: &proto.Range{Space: space, Offset: math.MaxUint64, Count: 10}, Input: &proto.Input{Bytes: at(1, 0, 320)}}),
-		"a count that overflows":    write(&proto.Write{Dst: span(1<<63 + 10), Input: &proto.Input{Bytes: at(1, 0, 320)}}),
-		"bytes beyond the arena":    write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, size-312, 320)}}),
-		"bytes of no arena":         write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(3, 0, 320)}}),
-		"bytes among answers":       write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(2, 0, 320)}}),
-		"a counter among answers":   write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 320), Progress: at(2, 0, 64)}}),
-		"a counter without room":    write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 320), Progress: at(1, 0, 7)}}),
-		"a counter without bytes":   write(&proto.Write{Dst: span(0), Input: &proto.Input{Progress: at(1, 0, 64)}}),
-		"odd indices":               indices(&proto.WriteIndices{Dst: span(1), Bytes: at(1, 0, 30)}),
-		"indices without room":      indices(&proto.WriteIndices{Dst: span(1), Bytes: at(1, 0, 64)}),
-		"indices among answers":     indices(&proto.WriteIndices{Dst: span(1), Bytes: at(2, 0, 32)}),
-		"an answer among inputs":    read(&proto.Read{Src: span(1), Answer: at(1, 0, 32)}),
-		"an answer beyond":          read(&proto.Read{Src: span(1), Answer: at(2, size, 32)}),
-		"an answer at an odd place": read(&proto.Read{Src: span(1), Answer: at(2, 4, 32)}),
-		"an index out of range":     gather(&proto.Range{Space: space, Offset: 9, Count: 1}),
-		"an index that overlaps":    gather(&proto.Range{Space: space, Offset: 10, Count: 1}),
-		"half an operation":         mapped(&proto.Map{Count: 1, Dst: operand, Code: []uint32{1}}),
-		"an unknown operation":      mapped(&proto.Map{Count: 1, Dst: operand, Code: []uint32{99, 0}}),
-		"an argument out of range":  mapped(&proto.Map{Count: 1, Dst: operand, Code: []uint32{0, math.MaxUint32}}),
-		"an order that is none":     {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Src: []*proto.Range{span(1)}, Order: 2, Point: plugintest.Element(1)}}},
-		"a point of no length":      {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Src: []*proto.Range{span(1)}}}},
-		"nothing to evaluate":       {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Point: plugintest.Element(1)}}},
-		"two curves":                {Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: span(1), Src: &proto.Range{Space: other.Space, Count: 1}}}},
-		"unknown bases":             {Step: &proto.Step_Job{Job: &proto.Job{Bases: 7, Count: 1, Src: span(1)}}},
-		"a huge batch":              {Step: &proto.Step_Transform{Transform: &proto.Transform{Dst: span(2), Src: span(2), Batch: math.MaxUint64}}},
+	gather := func(i backend.Range) backend.Gather {
+		return backend.Gather{Dst: backend.Range{Space: space, Offset: 10, Count: 1}, Src: span(2), Index: i}
+	}
+	operation := func(op backend.MapOp, arg int) backend.Map {
+		return backend.Map{Count: 1, Dst: backend.Operand{Range: span(1)}, Code: []backend.MapCode{{Op: op, Arg: arg}}}
+	}
+	element := plugintest.Element(1)
+	for what, c := range map[string]struct {
+		step  backend.Step
+		place *proto.Place
+	}{
+		"no step":                     {nil, nil},
+		"an empty write":              {backend.Write{}, nil},
+		"no bytes":                    {written, nil},
+		"a place of no bytes":         {written, &proto.Place{}},
+		"too few bytes":               {written, bytesOf(at(1, 0, 288))},
+		"an unknown space":            {backend.Write{Dst: backend.Range{Space: 77, Count: n}}, bytesOf(at(1, 0, 320))},
+		"beyond the space":            {backend.Write{Dst: backend.Range{Space: space, Offset: 7, Count: n}}, bytesOf(at(1, 0, 320))},
+		"an offset that overflows":    {backend.Write{Dst: backend.Range{Space: space, Offset: -1, Count: n}}, bytesOf(at(1, 0, 320))},
+		"a count that overflows":      {backend.Write{Dst: span(math.MinInt + n)}, bytesOf(at(1, 0, 320))},
+		"a huge count":                {backend.Write{Dst: span(math.MaxInt)}, bytesOf(at(1, 0, 320))},
+		"bytes beyond the arena":      {written, bytesOf(at(1, size-312, 320))},
+		"bytes of no arena":           {written, bytesOf(at(3, 0, 320))},
+		"bytes among answers":         {written, bytesOf(at(2, 0, 320))},
+		"a counter among answers":     {written, counted(at(1, 0, 320), at(2, 0, 64))},
+		"a counter without room":      {written, counted(at(1, 0, 320), at(1, 0, 7))},
+		"a counter without bytes":     {backend.Write{Dst: span(0)}, counted(nil, at(1, 0, 64))},
+		"an unknown encoding":         {backend.Write{Dst: span(n), Encoding: 99}, bytesOf(at(1, 0, 320))},
+		"odd indices":                 {backend.WriteIndices{Dst: span(1)}, bytesOf(at(1, 0, 30))},
+		"indices without room":        {backend.WriteIndices{Dst: span(1)}, bytesOf(at(1, 0, 64))},
+		"indices among answers":       {backend.WriteIndices{Dst: span(1)}, bytesOf(at(2, 0, 32))},
+		"indices with a counter":      {backend.WriteIndices{Dst: span(1)}, counted(at(1, 0, 32), at(1, 64, 64))},
+		"an answer among inputs":      {read, bytesOf(at(1, 0, 32))},
+		"an answer beyond":            {read, bytesOf(at(2, size, 32))},
+		"an answer at an odd place":   {read, bytesOf(at(2, 4, 32))},
+		"an answer with a counter":    {read, counted(at(2, 0, 32), at(1, 64, 64))},
+		"a place without a use":       {backend.Invert{Dst: span(1), Src: span(1)}, bytesOf(at(1, 0, 32))},
+		"a place of a step after all": {backend.Invert{Dst: span(1), Src: span(1)}, &proto.Place{Step: 1, Bytes: at(1, 0, 32)}},
+		"an index out of range":       {gather(backend.Range{Space: space, Offset: 9, Count: 1}), nil},
+		"an index that overlaps":      {gather(backend.Range{Space: space, Offset: 10, Count: 1}), nil},
+		"an unknown operation":        {operation(99, 0), nil},
+		"an operation that overflows": {operation(-1, 0), nil},
+		"an argument out of range":    {operation(backend.MapLoad, math.MaxUint32), nil},
+		"an argument below zero":      {operation(backend.MapLoad, math.MinInt), nil},
+		"an order that is none":       {backend.Evaluate{Src: []backend.Range{span(1)}, Order: 2, Point: element}, nil},
+		"a point of no length":        {backend.Evaluate{Src: []backend.Range{span(1)}}, nil},
+		"nothing to evaluate":         {backend.Evaluate{Point: element}, nil},
+		"two curves":                  {backend.Invert{Dst: span(1), Src: backend.Range{Space: backend.SpaceID(other.Space), Count: 1}}, nil},
+		"unknown bases":               {backend.Job{Bases: 7, Count: 1, Src: span(1)}, nil},
+		"a huge batch":                {backend.Transform{Dst: span(2), Src: span(2), Batch: math.MaxInt}, nil},
 	} {
-		_, err := run(s)
+		var asked []*proto.Place
+		if c.place != nil {
+			asked = append(asked, c.place)
+		}
+		_, err := run(backend.EncodeSteps([]backend.Step{c.step}), asked...)
 		if what == "an index out of range" { // a value, not a number of the message
 			if remote, ok := wire.FromStatus(err); !ok || !errors.Is(remote, backend.ErrInvalidInput) {
 				t.Errorf("%s: %v", what, err)
@@ -145,8 +158,20 @@ func TestServerRefusesPrograms(t *testing.T) {
 		}
 		invalid(t, what, err)
 	}
-	_, err = run(make([]*proto.Step, wire.MaxSteps+1)...)
-	invalid(t, "too many steps", err)
+	for what, program := range map[string][]byte{
+		"no program": nil, "half a program": proper[:len(proper)-1], "more than a program": append(bytes.Clone(proper), 0),
+	} {
+		_, err = run(program, places...)
+		refused(t, what, err)
+	}
+	for what, wrong := range map[string][]*proto.Place{
+		"places in another order": {places[1], places[0]}, "a place twice": {places[0], places[0], places[1]},
+	} {
+		_, err = run(proper, wrong...)
+		refused(t, what, err)
+	}
+	_, err = run(backend.EncodeSteps(make([]backend.Step, wire.MaxSteps+1)))
+	refused(t, "too many steps", err)
 	_, err = h.FreeSpace(ctx, &proto.FreeSpaceRequest{Space: 99})
 	invalid(t, "freeing what is not there", err)
 	works("after the refusals")
@@ -160,9 +185,9 @@ func TestServerRefusesPrograms(t *testing.T) {
 	}
 	_, err = h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1)})
 	invalid(t, "one space too many", err)
-	if _, err := h.FreeSpace(ctx, &proto.FreeSpaceRequest{Space: space}); err != nil {
+	if _, err := h.FreeSpace(ctx, &proto.FreeSpaceRequest{Space: reply.Space}); err != nil {
 		t.Error(err)
 	}
-	_, err = run(proper...)
+	_, err = run(proper, places...)
 	invalid(t, "a freed space", err)
 }

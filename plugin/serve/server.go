@@ -304,50 +304,6 @@ func (h *held) region(r *proto.Region, answers bool) ([]byte, error) {
 	return mem, err
 }
 
-// Input implements wire.Memory.
-func (h *held) Input(w *proto.Input, count int) (in backend.Input, err error) {
-	in.Check = w.GetCheck()
-	if w.GetBytes() != nil {
-		if in.Bytes, err = h.region(w.GetBytes(), false); err != nil {
-			return in, err
-		}
-	}
-	if w.GetProgress() == nil {
-		return in, nil
-	}
-	if w.GetBytes() == nil || w.GetProgress().GetLength() < 8 {
-		return in, wire.Refused("a counter without elements or room")
-	}
-	counter, err := h.region(w.GetProgress(), false)
-	if err != nil {
-		return in, fmt.Errorf("counter: %w", err)
-	}
-	total := len(in.Bytes)
-	size := max(total/max(count, 1), 1)
-	in.Ready = func(ctx context.Context, n int) error {
-		if n < 0 || n > total/size {
-			return wire.Refused("waiting for %d of %d elements", n, total/size)
-		}
-		return h.s.account.waiters.Wait(ctx, counter, n*size, total)
-	}
-	return in, nil
-}
-
-// Indices implements wire.Memory.
-func (h *held) Indices(r *proto.Region) ([]uint32, error) {
-	if r == nil {
-		return nil, nil
-	}
-	mem, err := h.region(r, false)
-	if err == nil && len(mem)%4 != 0 {
-		err = wire.Refused("%d bytes of indices", len(mem))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return shm.Indices(mem), nil
-}
-
 // LoadBases makes bases resident.
 func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 	return s.guard(func(b backend.Backend) error {

@@ -79,18 +79,27 @@ func invalid(t *testing.T, what string, err error) {
 	}
 }
 
-// asSteps is a program of jobs.
-func asSteps(jobs ...*proto.Job) (steps []*proto.Step) {
-	for _, j := range jobs {
-		steps = append(steps, &proto.Step{Step: &proto.Step_Job{Job: j}})
+// refused checks that it was the plugin that refused, before its backend was asked.
+func refused(t *testing.T, what string, err error) {
+	t.Helper()
+	if remote, ok := wire.FromStatus(err); !ok || !errors.Is(remote, backend.ErrInternal) || !strings.Contains(remote.Text, "the plugin refused") {
+		t.Errorf("%s: %v", what, err)
 	}
-	return steps
+}
+
+// asked is a program of one step with an input.
+func asked(call uint64, s backend.Step, bytes, progress *proto.Region) *proto.RunRequest {
+	r := &proto.RunRequest{Call: call, Program: backend.EncodeSteps([]backend.Step{s})}
+	if bytes != nil || progress != nil {
+		r.Places = []*proto.Place{{Bytes: bytes, Progress: progress}}
+	}
+	return r
 }
 
 func TestServerRefuses(t *testing.T) {
 	h := newByHand(t)
-	_, err := h.Run(ctx, &proto.RunRequest{})
-	invalid(t, "a call before Open", err)
+	_, err := h.Run(ctx, &proto.RunRequest{Program: backend.EncodeSteps(nil)})
+	refused(t, "a call before Open", err)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
 		t.Fatal(err)
 	}
@@ -208,59 +217,64 @@ func TestServerRefuses(t *testing.T) {
 	// Jobs.
 	copy(a.Bytes(), b.Scalars)
 	counter := uint64(size - 64)
-	job := func(f func(*proto.Job)) *proto.Job {
-		j := &proto.Job{Bases: id, Count: n, Input: &proto.Input{Bytes: at(1, 0, 32*n)}}
-		f(j)
-		return j
+	type job struct {
+		backend.Job
+		bytes, progress *proto.Region
 	}
 	call := uint64(0)
-	msm := func(jobs ...*proto.Job) (*proto.RunReply, error) {
+	msm := func(f func(*job)) (*proto.RunReply, error) {
 		call++
-		return h.Run(ctx, &proto.RunRequest{Call: call, Steps: asSteps(jobs...)})
+		j := &job{backend.Job{Bases: backend.BasesID(id), Count: n}, at(1, 0, 32*n), nil}
+		f(j)
+		return h.Run(ctx, asked(call, j.Job, j.bytes, j.progress))
 	}
-	reply, err := msm(job(func(*proto.Job) {}))
+	reply, err := msm(func(*job) {})
 	if err != nil || !bytes.Equal(reply.Answers[0], b.Want()) {
 		t.Fatalf("a proper call: %v", err)
 	}
-	for what, f := range map[string]func(*proto.Job){
-		"unknown bases":              func(j *proto.Job) { j.Bases = 77 },
-		"an unknown arena":           func(j *proto.Job) { j.Input.Bytes.Arena = 2 },
-		"an offset beyond":           func(j *proto.Job) { j.Input.Bytes.Offset = size + 8 },
-		"a length beyond":            func(j *proto.Job) { j.Input.Bytes.Offset = size - 32*n + 8 },
-		"an offset that overflows":   func(j *proto.Job) { j.Input.Bytes.Offset = math.MaxUint64 - 7 },
-		"a length that overflows":    func(j *proto.Job) { j.Input.Bytes.Length = math.MaxUint64 },
-		"an odd offset":              func(j *proto.Job) { j.Input.Bytes.Offset = 4 },
-		"a length that is short":     func(j *proto.Job) { j.Input.Bytes.Length -= 32 },
-		"a length that is long":      func(j *proto.Job) { j.Input.Bytes.Length += 32 },
-		"a count beyond the bases":   func(j *proto.Job) { j.Count, j.Input.Bytes.Length = n+1, 32*(n+1) },
-		"an offset beyond the bases": func(j *proto.Job) { j.Offset = 1 },
-		"a huge count":               func(j *proto.Job) { j.Count = math.MaxUint64 },
-		"a huge offset":              func(j *proto.Job) { j.Offset = math.MaxUint64 },
-		"no scalars":                 func(j *proto.Job) { j.Input = nil },
-		"scalars of itself":          func(j *proto.Job) { j.Input, j.SameAs = nil, 1 },
-		"scalars of nobody":          func(j *proto.Job) { j.Input, j.SameAs = nil, math.MaxUint32 },
-		"two sources":                func(j *proto.Job) { j.SameAs = 1 },
-		"a counter beyond":           func(j *proto.Job) { j.Input.Progress = at(1, size, 8) },
-		"a counter without room":     func(j *proto.Job) { j.Input.Progress = at(1, counter, 7) },
-		"an odd counter":             func(j *proto.Job) { j.Input.Progress = at(1, counter+4, 8) },
-		"a counter of no arena":      func(j *proto.Job) { j.Input.Progress = at(3, counter, 8) },
-		"a counter without scalars":  func(j *proto.Job) { j.Input, j.Count = &proto.Input{Progress: at(1, counter, 8)}, 0 },
+	for what, f := range map[string]func(*job){
+		"unknown bases":              func(j *job) { j.Bases = 77 },
+		"an unknown arena":           func(j *job) { j.bytes.Arena = 2 },
+		"an offset beyond":           func(j *job) { j.bytes.Offset = size + 8 },
+		"a length beyond":            func(j *job) { j.bytes.Offset = size - 32*n + 8 },
+		"an offset that overflows":   func(j *job) { j.bytes.Offset = math.MaxUint64 - 7 },
+		"a length that overflows":    func(j *job) { j.bytes.Length = math.MaxUint64 },
+		"an odd offset":              func(j *job) { j.bytes.Offset = 4 },
+		"a length that is short":     func(j *job) { j.bytes.Length -= 32 },
+		"a length that is long":      func(j *job) { j.bytes.Length += 32 },
+		"a count beyond the bases":   func(j *job) { j.Count, j.bytes.Length = n+1, 32*(n+1) },
+		"an offset beyond the bases": func(j *job) { j.Offset = 1 },
+		"a huge count":               func(j *job) { j.Count = math.MaxInt },
+		"a count below zero":         func(j *job) { j.Count = -1 },
+		"a huge offset":              func(j *job) { j.Offset = math.MaxInt },
+		"no scalars":                 func(j *job) { j.bytes = nil },
+		"scalars of itself":          func(j *job) { j.bytes, j.SameAs = nil, 1 },
+		"scalars of nobody":          func(j *job) { j.bytes, j.SameAs = nil, math.MaxUint32 },
+		"two sources":                func(j *job) { j.SameAs = 1 },
+		"scalars of a space, and others": func(j *job) {
+			j.Src = backend.Range{Space: 1, Count: n}
+		},
+		"a counter beyond":          func(j *job) { j.progress = at(1, size, 8) },
+		"a counter without room":    func(j *job) { j.progress = at(1, counter, 7) },
+		"an odd counter":            func(j *job) { j.progress = at(1, counter+4, 8) },
+		"a counter of no arena":     func(j *job) { j.progress = at(3, counter, 8) },
+		"a counter without scalars": func(j *job) { j.bytes, j.progress, j.Count = nil, at(1, counter, 8), 0 },
 	} {
-		_, err := msm(job(f))
+		_, err := msm(f)
 		invalid(t, what, err)
 	}
-	_, err = msm(make([]*proto.Job, wire.MaxSteps+1)...)
-	invalid(t, "too many jobs", err)
-	_, err = msm(nil)
+	_, err = h.Run(ctx, &proto.RunRequest{Program: backend.EncodeSteps(backend.Steps(make([]backend.Job, wire.MaxSteps+1)))})
+	refused(t, "too many jobs", err)
+	_, err = msm(func(j *job) { *j = job{} })
 	invalid(t, "an empty job", err)
 	for i := range 8 {
 		a.Bytes()[counter+uint64(i)] = 0x7f
 	}
-	_, err = msm(job(func(j *proto.Job) { j.Input.Progress = at(1, counter, 8) }))
+	_, err = msm(func(j *job) { j.progress = at(1, counter, 8) })
 	invalid(t, "a counter that lies", err)
 
 	// All is as it was, and the arena goes when it is detached.
-	if reply, err := msm(job(func(*proto.Job) {})); err != nil || !bytes.Equal(reply.Answers[0], b.Want()) {
+	if reply, err := msm(func(*job) {}); err != nil || !bytes.Equal(reply.Answers[0], b.Want()) {
 		t.Errorf("after the refusals: %v", err)
 	}
 	if n := h.backend.Arenas.Load(); n != 1 {
@@ -272,7 +286,7 @@ func TestServerRefuses(t *testing.T) {
 	if n := h.backend.Arenas.Load(); n != 0 {
 		t.Errorf("the backend knows %d arenas after Detach", n)
 	}
-	_, err = msm(job(func(*proto.Job) {}))
+	_, err = msm(func(*job) {})
 	invalid(t, "scalars in a detached arena", err)
 }
 
@@ -302,9 +316,7 @@ func TestDetachWaits(t *testing.T) {
 	h.backend.Started = func() { close(started) }
 	done := make(chan error, 1)
 	go func() {
-		_, err := h.Run(ctx, &proto.RunRequest{Call: 5, Steps: asSteps(&proto.Job{Bases: uint64(id), Count: 10, Input: &proto.Input{
-			Bytes: &proto.Region{Arena: 1, Length: 320}, Progress: &proto.Region{Arena: 1, Offset: 4096, Length: 64},
-		}})})
+		_, err := h.Run(ctx, asked(5, backend.Job{Bases: id, Count: 10}, &proto.Region{Arena: 1, Length: 320}, &proto.Region{Arena: 1, Offset: 4096, Length: 64}))
 		done <- err
 	}()
 	<-started
@@ -314,8 +326,8 @@ func TestDetachWaits(t *testing.T) {
 	if h.backend.Arenas.Load() != 1 {
 		t.Error("the arena went under the call")
 	}
-	_, err = h.Run(ctx, &proto.RunRequest{Call: 5})
-	invalid(t, "a call id twice", err)
+	_, err = h.Run(ctx, &proto.RunRequest{Call: 5, Program: backend.EncodeSteps(nil)})
+	refused(t, "a call id twice", err)
 	if r, err := h.Cancel(ctx, &proto.CancelRequest{Call: 6}); err != nil || r.Running {
 		t.Errorf("another call: %v, %v", r, err)
 	}

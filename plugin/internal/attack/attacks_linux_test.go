@@ -80,19 +80,41 @@ func smallMessages(ctx context.Context, path string, _ int) error {
 	if err != nil {
 		return err
 	}
-	empty := bytes.Repeat([]byte{2<<3 | 2, 0}, long/2)
+	empty := bytes.Repeat([]byte{3<<3 | 2, 0}, long/2) // places
+	// The smallest of steps, as many as there may be, and a list of operands that is none.
+	steps := field(append(binary.AppendUvarint(nil, wire.MaxSteps), bytes.Repeat([]byte{10, 0, 0, 0}, wire.MaxSteps)...))
+	list := field(append(binary.AppendUvarint([]byte{1, 6, 0, 0, 0, 0, 0, 0, 0}, 500_000), make([]byte, wire.MaxMessage-100)...))
 	many(ctx, 8, func(i int) {
 		switch {
 		case i == 0:
-			shm.Mailbox(calls.Bytes()).Post(1, append(binary.AppendUvarint([]byte{2<<3 | 2}, long-100), empty[:long-100-shm.MailboxHead]...))
+			shm.Mailbox(calls.Bytes()).Post(1, append(binary.AppendUvarint([]byte{3<<3 | 2}, long-100), empty[:long-100-shm.MailboxHead]...))
 			_, _ = h.Lane(ctx, &proto.LaneRequest{Calls: wire.Region(calls, 0, long), Answers: wire.Region(answers, 0, wire.LaneBytes)})
-		case i%2 == 1:
+		case i == 1:
 			_ = h.send(ctx, "Run", empty[:4<<20])
+		case i < 4:
+			_ = h.send(ctx, "Run", steps)
+		case i < 6:
+			_ = h.send(ctx, "Run", list)
 		default:
 			_ = h.send(ctx, "Run", empty[:2*60_000])
 		}
 	})
 	return nil
+}
+
+// field is a request with a program.
+func field(program []byte) []byte {
+	return append(binary.AppendUvarint([]byte{2<<3 | 2}, uint64(len(program))), program...)
+}
+
+// request is a program with its places.
+func request(steps []backend.Step, places ...*proto.Place) *proto.RunRequest {
+	return &proto.RunRequest{Call: rand.Uint64(), Program: backend.EncodeSteps(steps), Places: places}
+}
+
+// vector is a range of a space from its beginning on.
+func vector(space uint64, count int) backend.Range {
+	return backend.Range{Space: backend.SpaceID(space), Count: count}
 }
 
 // waitingInputs: programs whose scalars never come.
@@ -110,12 +132,9 @@ func waitingInputs(ctx context.Context, path string, _ int) error {
 	if err != nil {
 		return err
 	}
-	var call atomic.Uint64
+	write := []backend.Step{backend.Write{Dst: vector(space.Space, 1<<10)}}
 	many(ctx, 20_000, func(int) {
-		_, _ = h.Run(ctx, &proto.RunRequest{Call: call.Add(1), Steps: []*proto.Step{{Step: &proto.Step_Write{Write: &proto.Write{
-			Dst:   &proto.Range{Space: space.Space, Count: 1 << 10},
-			Input: &proto.Input{Bytes: wire.Region(a, 4096, 32<<10), Progress: wire.Region(a, 0, shm.CounterSize)},
-		}}}}})
+		_, _ = h.Run(ctx, request(write, &proto.Place{Bytes: wire.Region(a, 4096, 32<<10), Progress: wire.Region(a, 0, shm.CounterSize)}))
 		pause(ctx, 100*time.Millisecond)
 	})
 	return nil
@@ -200,20 +219,19 @@ func longTurns(ctx context.Context, path string, _ int) error {
 	for i := 8 * words; i < len(memory); i += 4 * words {
 		memory[i] = byte(i >> 8)
 	}
-	var call atomic.Uint64
 	many(ctx, 2, func(int) {
 		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 2}, Count: words * (2*count + 2)})
 		if err != nil {
 			pause(ctx, time.Second)
 			return
 		}
-		batch := func(from, n uint64) *proto.Batch {
-			return &proto.Batch{Space: space.Space, Offset: from * words, Words: words, Count: n}
+		batch := func(from, n int) backend.Batch {
+			return backend.Batch{Space: backend.SpaceID(space.Space), Offset: from * words, Words: words, Count: n}
 		}
-		_, _ = h.Run(ctx, &proto.RunRequest{Call: call.Add(1), Steps: []*proto.Step{
-			{Step: &proto.Step_Write{Write: &proto.Write{Dst: &proto.Range{Space: space.Space, Count: words * (count + 2)}, Input: &proto.Input{Bytes: wire.Region(a, 0, len(memory))}}}},
-			{Step: &proto.Step_Compute{Compute: &proto.Compute{Op: uint32(backend.NumExpMod), M: batch(0, 1), B: batch(1, 1), A: batch(2, count), Dst: batch(2+count, count)}}},
-		}})
+		_, _ = h.Run(ctx, request([]backend.Step{
+			backend.Write{Dst: vector(space.Space, words*(count+2))},
+			backend.Compute{Op: backend.NumExpMod, M: batch(0, 1), B: batch(1, 1), A: batch(2, count), Dst: batch(2+count, count)},
+		}, &proto.Place{Bytes: wire.Region(a, 0, len(memory))}))
 	})
 	return nil
 }
@@ -326,12 +344,14 @@ func silences(ctx context.Context, path string, _ int) error {
 
 // seed is a program to change at random.
 func seed(space uint64, a *shm.Arena) *proto.RunRequest {
-	r := &proto.Range{Space: space, Count: 16}
-	return &proto.RunRequest{Call: rand.Uint64(), Steps: []*proto.Step{
-		{Step: &proto.Step_Write{Write: &proto.Write{Dst: r, Input: &proto.Input{Bytes: wire.Region(a, 4096, 512), Progress: wire.Region(a, 0, 64)}}}},
-		{Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: r, Src: r}}},
-		{Step: &proto.Step_Read{Read: &proto.Read{Src: r}}},
-	}}
+	r := vector(space, 16)
+	operand := backend.Operand{Range: r, Stride: 1}
+	return request([]backend.Step{
+		backend.Write{Dst: r},
+		backend.Invert{Dst: r, Src: r},
+		backend.Map{Count: 16, Dst: operand, Args: []backend.Operand{operand}, Code: []backend.MapCode{{Op: backend.MapLoad}, {Op: backend.MapSquare}}},
+		backend.Read{Src: r},
+	}, &proto.Place{Bytes: wire.Region(a, 4096, 512), Progress: wire.Region(a, 0, 64)})
 }
 
 // mutate changes a few bytes.
@@ -476,7 +496,7 @@ func restlessLanes(ctx context.Context, path string, requests int) error {
 
 // halves: requests whose rest never comes, in as many calls as there may be.
 func halves(ctx context.Context, path string, _ int) error {
-	part := &proto.RunRequest{Steps: []*proto.Step{{Step: &proto.Step_Map{Map: &proto.Map{Constants: make([]byte, 60<<10)}}}}}
+	part := request([]backend.Step{backend.Map{Constants: make([]byte, 60<<10)}})
 	many(ctx, 64, func(i int) {
 		f, err := openFramed(ctx, path, 64<<10)
 		if err != nil {
@@ -507,10 +527,12 @@ func halves(ctx context.Context, path string, _ int) error {
 }
 
 // reads is a program of n reads of a whole space.
-func reads(space, count uint64, n int, answer *proto.Region) *proto.RunRequest {
-	r := &proto.RunRequest{Call: rand.Uint64()}
-	for range n {
-		r.Steps = append(r.Steps, &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: &proto.Range{Space: space, Count: count}, Answer: answer}}})
+func reads(space uint64, count, n int, answer *proto.Region) *proto.RunRequest {
+	r := request(slices.Repeat([]backend.Step{backend.Read{Src: vector(space, count)}}, n))
+	for i := range n {
+		if answer != nil {
+			r.Places = append(r.Places, &proto.Place{Step: uint32(i), Bytes: answer})
+		}
 	}
 	return r
 }
@@ -793,54 +815,32 @@ func work(ctx context.Context, path string, _ int) error {
 		}
 		one := make([]byte, 32)
 		one[0] = 7
-		at := func(i int) *proto.Range {
-			return &proto.Range{Space: space.Space, Offset: uint64(i * count), Count: count}
+		at := func(i int) backend.Range {
+			return backend.Range{Space: backend.SpaceID(space.Space), Offset: i * count, Count: count}
 		}
-		operand := func(i int) *proto.Operand { return &proto.Operand{Range: at(i), Stride: 1} }
-		_, _ = h.Run(ctx, &proto.RunRequest{Call: rand.Uint64(), Steps: []*proto.Step{
-			{Step: &proto.Step_Powers{Powers: &proto.Powers{Dst: &proto.Range{Space: space.Space, Count: 3 * count}, First: one, Ratio: one}}},
-		}})
+		operand := func(i int) backend.Operand { return backend.Operand{Range: at(i), Stride: 1} }
+		_, _ = h.Run(ctx, request([]backend.Step{backend.Powers{Dst: vector(space.Space, 3*count), First: one, Ratio: one}}))
+		code := append([]backend.MapCode{{Op: backend.MapLoad}}, slices.Repeat([]backend.MapCode{{Op: backend.MapSquare}}, backend.MapCodes-1)...)
+		long := []struct {
+			times int
+			step  backend.Step
+		}{
+			{100, backend.Map{Count: count, Dst: operand(0), Args: []backend.Operand{operand(1)}, Code: code}},
+			{1, backend.Evaluate{Src: slices.Repeat([]backend.Range{at(1)}, 10_000), Point: one}},
+			{1000, backend.Transform{Dst: at(0), Src: at(1), Batch: 1, To: backend.Reversed}},
+			{1000, backend.Invert{Dst: at(0), Src: at(1)}},
+			{1000, backend.Products{Dst: at(0), Src: at(1)}},
+			{1000, backend.Divide{Dst: vector(space.Space, count-1), Src: at(1), Point: one}},
+		}
 		for ctx.Err() == nil {
-			var s []*proto.Step
-			switch kinds.Add(1) % 6 {
-			case 0:
-				m := &proto.Map{Count: count, Dst: operand(0), Args: []*proto.Operand{operand(1)}, Code: []uint32{uint32(backend.MapLoad), 0}}
-				for range backend.MapCodes - 1 {
-					m.Code = append(m.Code, uint32(backend.MapSquare), 0)
-				}
-				for range 100 {
-					s = append(s, &proto.Step{Step: &proto.Step_Map{Map: m}})
-				}
-			case 1:
-				e := &proto.Evaluate{Point: one}
-				for range 10_000 {
-					e.Src = append(e.Src, at(1))
-				}
-				s = append(s, &proto.Step{Step: &proto.Step_Evaluate{Evaluate: e}})
-			case 2:
-				for range 1000 {
-					s = append(s, &proto.Step{Step: &proto.Step_Transform{Transform: &proto.Transform{Dst: at(0), Src: at(1), Batch: 1, To: uint32(backend.Reversed)}}})
-				}
-			case 3:
-				for range 1000 {
-					s = append(s, &proto.Step{Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: at(0), Src: at(1)}}})
-				}
-			case 4:
-				for range 1000 {
-					s = append(s, &proto.Step{Step: &proto.Step_Products{Products: &proto.Products{Dst: at(0), Src: at(1)}}})
-				}
-			case 5:
-				for range 1000 {
-					s = append(s, &proto.Step{Step: &proto.Step_Divide{Divide: &proto.Divide{Dst: &proto.Range{Space: space.Space, Count: count - 1}, Src: at(1), Point: one}}})
-				}
-			}
+			l := long[kinds.Add(1)%uint64(len(long))]
+			r := request(slices.Repeat([]backend.Step{l.step}, l.times))
 			limited, cancel := context.WithTimeout(ctx, 2*time.Second)
-			id := rand.Uint64()
-			if _, err := h.Run(limited, &proto.RunRequest{Call: id, Steps: s}); err != nil && os.Getenv("VERBOSE") != "" && limited.Err() == nil {
-				fmt.Println(s[0].String()[:40], err)
+			if _, err := h.Run(limited, r); err != nil && os.Getenv("VERBOSE") != "" && limited.Err() == nil {
+				fmt.Println(backend.StepName(l.step), err)
 			}
 			cancel()
-			_, _ = h.Cancel(ctx, &proto.CancelRequest{Call: id})
+			_, _ = h.Cancel(ctx, &proto.CancelRequest{Call: r.Call})
 		}
 	})
 	return nil

@@ -1,4 +1,4 @@
-// The conversation between a host and a backend plugin, version 3.
+// The conversation between a host and a backend plugin, version 4.
 //
 // Points, scalars and vectors never travel here, except for small answers: a
 // message names bytes by the shared arena they lie in. The descriptor
@@ -1810,8 +1810,11 @@ func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
 type RunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the host, unique among its calls.
-	Call          uint64  `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
-	Steps         []*Step `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
+	Call uint64 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
+	// The steps, as backend.EncodeSteps encodes them.
+	Program []byte `protobuf:"bytes,2,opt,name=program,proto3" json:"program,omitempty"`
+	// What of the steps lies in shared memory, in their order.
+	Places        []*Place `protobuf:"bytes,3,rep,name=places,proto3" json:"places,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1853,9 +1856,82 @@ func (x *RunRequest) GetCall() uint64 {
 	return 0
 }
 
-func (x *RunRequest) GetSteps() []*Step {
+func (x *RunRequest) GetProgram() []byte {
 	if x != nil {
-		return x.Steps
+		return x.Program
+	}
+	return nil
+}
+
+func (x *RunRequest) GetPlaces() []*Place {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+// Place is where the input of a step lies, or its indices, or where the answer of a read
+// goes. A read without a place is answered in the reply; indices, 4 bytes each and
+// little-endian, are complete before the call.
+type Place struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Step  uint32                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"` // counted from zero
+	Bytes *Region                `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Set while an input is still being written: a counter of 8 bytes, little-endian
+	// and written atomically, of the bytes that are complete from the start on.
+	// All ones means that the host gave up.
+	Progress      *Region `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Place) Reset() {
+	*x = Place{}
+	mi := &file_plugin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Place) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Place) ProtoMessage() {}
+
+func (x *Place) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Place.ProtoReflect.Descriptor instead.
+func (*Place) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Place) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Place) GetBytes() *Region {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *Place) GetProgress() *Region {
+	if x != nil {
+		return x.Progress
 	}
 	return nil
 }
@@ -1863,7 +1939,7 @@ func (x *RunRequest) GetSteps() []*Step {
 type RunReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What each step answers, empty where that is nothing or was written to the
-	// step's region.
+	// step's place.
 	Answers       [][]byte `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1871,7 +1947,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +1959,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +1972,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{31}
+	return file_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RunReply) GetAnswers() [][]byte {
@@ -1904,1650 +1980,6 @@ func (x *RunReply) GetAnswers() [][]byte {
 		return x.Answers
 	}
 	return nil
-}
-
-// Step mirrors the types of backend.Step; elements in it are bytes as in memory.
-type Step struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Step:
-	//
-	//	*Step_Write
-	//	*Step_WriteIndices
-	//	*Step_Read
-	//	*Step_Gather
-	//	*Step_Transform
-	//	*Step_Map
-	//	*Step_Powers
-	//	*Step_Invert
-	//	*Step_Products
-	//	*Step_Evaluate
-	//	*Step_Divide
-	//	*Step_Job
-	//	*Step_Compute
-	//	*Step_MultiplyPoints
-	//	*Step_AddPoints
-	//	*Step_CheckPoints
-	Step          isStep_Step `protobuf_oneof:"step"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Step) Reset() {
-	*x = Step{}
-	mi := &file_plugin_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Step) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Step) ProtoMessage() {}
-
-func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Step.ProtoReflect.Descriptor instead.
-func (*Step) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *Step) GetStep() isStep_Step {
-	if x != nil {
-		return x.Step
-	}
-	return nil
-}
-
-func (x *Step) GetWrite() *Write {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Write); ok {
-			return x.Write
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetWriteIndices() *WriteIndices {
-	if x != nil {
-		if x, ok := x.Step.(*Step_WriteIndices); ok {
-			return x.WriteIndices
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetRead() *Read {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Read); ok {
-			return x.Read
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetGather() *Gather {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Gather); ok {
-			return x.Gather
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetTransform() *Transform {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Transform); ok {
-			return x.Transform
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetMap() *Map {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Map); ok {
-			return x.Map
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetPowers() *Powers {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Powers); ok {
-			return x.Powers
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetInvert() *Invert {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Invert); ok {
-			return x.Invert
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetProducts() *Products {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Products); ok {
-			return x.Products
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetEvaluate() *Evaluate {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Evaluate); ok {
-			return x.Evaluate
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetDivide() *Divide {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Divide); ok {
-			return x.Divide
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetJob() *Job {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Job); ok {
-			return x.Job
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetCompute() *Compute {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Compute); ok {
-			return x.Compute
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetMultiplyPoints() *MultiplyPoints {
-	if x != nil {
-		if x, ok := x.Step.(*Step_MultiplyPoints); ok {
-			return x.MultiplyPoints
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetAddPoints() *AddPoints {
-	if x != nil {
-		if x, ok := x.Step.(*Step_AddPoints); ok {
-			return x.AddPoints
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetCheckPoints() *CheckPoints {
-	if x != nil {
-		if x, ok := x.Step.(*Step_CheckPoints); ok {
-			return x.CheckPoints
-		}
-	}
-	return nil
-}
-
-type isStep_Step interface {
-	isStep_Step()
-}
-
-type Step_Write struct {
-	Write *Write `protobuf:"bytes,1,opt,name=write,proto3,oneof"`
-}
-
-type Step_WriteIndices struct {
-	WriteIndices *WriteIndices `protobuf:"bytes,2,opt,name=write_indices,json=writeIndices,proto3,oneof"`
-}
-
-type Step_Read struct {
-	Read *Read `protobuf:"bytes,3,opt,name=read,proto3,oneof"`
-}
-
-type Step_Gather struct {
-	Gather *Gather `protobuf:"bytes,4,opt,name=gather,proto3,oneof"`
-}
-
-type Step_Transform struct {
-	Transform *Transform `protobuf:"bytes,5,opt,name=transform,proto3,oneof"`
-}
-
-type Step_Map struct {
-	Map *Map `protobuf:"bytes,6,opt,name=map,proto3,oneof"`
-}
-
-type Step_Powers struct {
-	Powers *Powers `protobuf:"bytes,7,opt,name=powers,proto3,oneof"`
-}
-
-type Step_Invert struct {
-	Invert *Invert `protobuf:"bytes,8,opt,name=invert,proto3,oneof"`
-}
-
-type Step_Products struct {
-	Products *Products `protobuf:"bytes,9,opt,name=products,proto3,oneof"`
-}
-
-type Step_Evaluate struct {
-	Evaluate *Evaluate `protobuf:"bytes,10,opt,name=evaluate,proto3,oneof"`
-}
-
-type Step_Divide struct {
-	Divide *Divide `protobuf:"bytes,11,opt,name=divide,proto3,oneof"`
-}
-
-type Step_Job struct {
-	Job *Job `protobuf:"bytes,12,opt,name=job,proto3,oneof"`
-}
-
-type Step_Compute struct {
-	Compute *Compute `protobuf:"bytes,13,opt,name=compute,proto3,oneof"`
-}
-
-type Step_MultiplyPoints struct {
-	MultiplyPoints *MultiplyPoints `protobuf:"bytes,14,opt,name=multiply_points,json=multiplyPoints,proto3,oneof"`
-}
-
-type Step_AddPoints struct {
-	AddPoints *AddPoints `protobuf:"bytes,15,opt,name=add_points,json=addPoints,proto3,oneof"`
-}
-
-type Step_CheckPoints struct {
-	CheckPoints *CheckPoints `protobuf:"bytes,16,opt,name=check_points,json=checkPoints,proto3,oneof"`
-}
-
-func (*Step_Write) isStep_Step() {}
-
-func (*Step_WriteIndices) isStep_Step() {}
-
-func (*Step_Read) isStep_Step() {}
-
-func (*Step_Gather) isStep_Step() {}
-
-func (*Step_Transform) isStep_Step() {}
-
-func (*Step_Map) isStep_Step() {}
-
-func (*Step_Powers) isStep_Step() {}
-
-func (*Step_Invert) isStep_Step() {}
-
-func (*Step_Products) isStep_Step() {}
-
-func (*Step_Evaluate) isStep_Step() {}
-
-func (*Step_Divide) isStep_Step() {}
-
-func (*Step_Job) isStep_Step() {}
-
-func (*Step_Compute) isStep_Step() {}
-
-func (*Step_MultiplyPoints) isStep_Step() {}
-
-func (*Step_AddPoints) isStep_Step() {}
-
-func (*Step_CheckPoints) isStep_Step() {}
-
-// Range is count elements of a space.
-type Range struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Space         uint64                 `protobuf:"varint,1,opt,name=space,proto3" json:"space,omitempty"`
-	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	Count         uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Range) Reset() {
-	*x = Range{}
-	mi := &file_plugin_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Range) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Range) ProtoMessage() {}
-
-func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Range.ProtoReflect.Descriptor instead.
-func (*Range) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *Range) GetSpace() uint64 {
-	if x != nil {
-		return x.Space
-	}
-	return 0
-}
-
-func (x *Range) GetOffset() uint64 {
-	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-func (x *Range) GetCount() uint64 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-// Input is elements that the host gives.
-type Input struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Bytes *Region                `protobuf:"bytes,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Set while they are still being written: a counter of 8 bytes, little-endian
-	// and written atomically, of the bytes that are complete from the start on.
-	// All ones means that the host gave up.
-	Progress      *Region `protobuf:"bytes,2,opt,name=progress,proto3" json:"progress,omitempty"`
-	Check         bool    `protobuf:"varint,3,opt,name=check,proto3" json:"check,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Input) Reset() {
-	*x = Input{}
-	mi := &file_plugin_proto_msgTypes[34]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Input) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Input) ProtoMessage() {}
-
-func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[34]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Input.ProtoReflect.Descriptor instead.
-func (*Input) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{34}
-}
-
-func (x *Input) GetBytes() *Region {
-	if x != nil {
-		return x.Bytes
-	}
-	return nil
-}
-
-func (x *Input) GetProgress() *Region {
-	if x != nil {
-		return x.Progress
-	}
-	return nil
-}
-
-func (x *Input) GetCheck() bool {
-	if x != nil {
-		return x.Check
-	}
-	return false
-}
-
-// Encoding has the numbers of backend.Encoding.
-type Write struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Input         *Input                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	Encoding      uint32                 `protobuf:"varint,3,opt,name=encoding,proto3" json:"encoding,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Write) Reset() {
-	*x = Write{}
-	mi := &file_plugin_proto_msgTypes[35]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Write) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Write) ProtoMessage() {}
-
-func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[35]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Write.ProtoReflect.Descriptor instead.
-func (*Write) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{35}
-}
-
-func (x *Write) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Write) GetInput() *Input {
-	if x != nil {
-		return x.Input
-	}
-	return nil
-}
-
-func (x *Write) GetEncoding() uint32 {
-	if x != nil {
-		return x.Encoding
-	}
-	return 0
-}
-
-// Job is an MSM. Its scalars are its input, or those of an earlier step, counted
-// from one, or those of a space. Its point is answered, unless dst says where it goes.
-type Job struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Bases         uint64                 `protobuf:"varint,1,opt,name=bases,proto3" json:"bases,omitempty"`
-	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	Count         uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	Input         *Input                 `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
-	SameAs        uint32                 `protobuf:"varint,5,opt,name=same_as,json=sameAs,proto3" json:"same_as,omitempty"`
-	Src           *Range                 `protobuf:"bytes,6,opt,name=src,proto3" json:"src,omitempty"`
-	Dst           *Range                 `protobuf:"bytes,7,opt,name=dst,proto3" json:"dst,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Job) Reset() {
-	*x = Job{}
-	mi := &file_plugin_proto_msgTypes[36]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Job) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Job) ProtoMessage() {}
-
-func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[36]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Job.ProtoReflect.Descriptor instead.
-func (*Job) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{36}
-}
-
-func (x *Job) GetBases() uint64 {
-	if x != nil {
-		return x.Bases
-	}
-	return 0
-}
-
-func (x *Job) GetOffset() uint64 {
-	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-func (x *Job) GetCount() uint64 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-func (x *Job) GetInput() *Input {
-	if x != nil {
-		return x.Input
-	}
-	return nil
-}
-
-func (x *Job) GetSameAs() uint32 {
-	if x != nil {
-		return x.SameAs
-	}
-	return 0
-}
-
-func (x *Job) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *Job) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-// WriteIndices takes 4 bytes an index, little-endian, complete before the call.
-type WriteIndices struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Bytes         *Region                `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WriteIndices) Reset() {
-	*x = WriteIndices{}
-	mi := &file_plugin_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WriteIndices) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WriteIndices) ProtoMessage() {}
-
-func (x *WriteIndices) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WriteIndices.ProtoReflect.Descriptor instead.
-func (*WriteIndices) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *WriteIndices) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *WriteIndices) GetBytes() *Region {
-	if x != nil {
-		return x.Bytes
-	}
-	return nil
-}
-
-type Read struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Src   *Range                 `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
-	// Where the plugin writes the answer, in an arena for answers; unset, the
-	// answer is in the reply.
-	Answer        *Region `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"`
-	Encoding      uint32  `protobuf:"varint,3,opt,name=encoding,proto3" json:"encoding,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Read) Reset() {
-	*x = Read{}
-	mi := &file_plugin_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Read) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Read) ProtoMessage() {}
-
-func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Read.ProtoReflect.Descriptor instead.
-func (*Read) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{38}
-}
-
-func (x *Read) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *Read) GetAnswer() *Region {
-	if x != nil {
-		return x.Answer
-	}
-	return nil
-}
-
-func (x *Read) GetEncoding() uint32 {
-	if x != nil {
-		return x.Encoding
-	}
-	return 0
-}
-
-type Gather struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
-	Index         *Range                 `protobuf:"bytes,3,opt,name=index,proto3" json:"index,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Gather) Reset() {
-	*x = Gather{}
-	mi := &file_plugin_proto_msgTypes[39]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Gather) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Gather) ProtoMessage() {}
-
-func (x *Gather) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[39]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Gather.ProtoReflect.Descriptor instead.
-func (*Gather) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{39}
-}
-
-func (x *Gather) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Gather) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *Gather) GetIndex() *Range {
-	if x != nil {
-		return x.Index
-	}
-	return nil
-}
-
-// Order has the numbers of backend.Order.
-type Transform struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
-	Batch         uint64                 `protobuf:"varint,3,opt,name=batch,proto3" json:"batch,omitempty"`
-	Inverse       bool                   `protobuf:"varint,4,opt,name=inverse,proto3" json:"inverse,omitempty"`
-	From          uint32                 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
-	To            uint32                 `protobuf:"varint,6,opt,name=to,proto3" json:"to,omitempty"`
-	Shift         []byte                 `protobuf:"bytes,7,opt,name=shift,proto3" json:"shift,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Transform) Reset() {
-	*x = Transform{}
-	mi := &file_plugin_proto_msgTypes[40]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Transform) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Transform) ProtoMessage() {}
-
-func (x *Transform) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[40]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Transform.ProtoReflect.Descriptor instead.
-func (*Transform) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{40}
-}
-
-func (x *Transform) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Transform) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *Transform) GetBatch() uint64 {
-	if x != nil {
-		return x.Batch
-	}
-	return 0
-}
-
-func (x *Transform) GetInverse() bool {
-	if x != nil {
-		return x.Inverse
-	}
-	return false
-}
-
-func (x *Transform) GetFrom() uint32 {
-	if x != nil {
-		return x.From
-	}
-	return 0
-}
-
-func (x *Transform) GetTo() uint32 {
-	if x != nil {
-		return x.To
-	}
-	return 0
-}
-
-func (x *Transform) GetShift() []byte {
-	if x != nil {
-		return x.Shift
-	}
-	return nil
-}
-
-type Operand struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Range         *Range                 `protobuf:"bytes,1,opt,name=range,proto3" json:"range,omitempty"`
-	Stride        int64                  `protobuf:"zigzag64,2,opt,name=stride,proto3" json:"stride,omitempty"`
-	Rotate        int64                  `protobuf:"zigzag64,3,opt,name=rotate,proto3" json:"rotate,omitempty"`
-	Order         uint32                 `protobuf:"varint,4,opt,name=order,proto3" json:"order,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Operand) Reset() {
-	*x = Operand{}
-	mi := &file_plugin_proto_msgTypes[41]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Operand) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Operand) ProtoMessage() {}
-
-func (x *Operand) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[41]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Operand.ProtoReflect.Descriptor instead.
-func (*Operand) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{41}
-}
-
-func (x *Operand) GetRange() *Range {
-	if x != nil {
-		return x.Range
-	}
-	return nil
-}
-
-func (x *Operand) GetStride() int64 {
-	if x != nil {
-		return x.Stride
-	}
-	return 0
-}
-
-func (x *Operand) GetRotate() int64 {
-	if x != nil {
-		return x.Rotate
-	}
-	return 0
-}
-
-func (x *Operand) GetOrder() uint32 {
-	if x != nil {
-		return x.Order
-	}
-	return 0
-}
-
-type Map struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Count     uint64                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	Dst       *Operand               `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
-	Args      []*Operand             `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
-	Constants []byte                 `protobuf:"bytes,4,opt,name=constants,proto3" json:"constants,omitempty"`
-	// Two numbers an operation: that of backend.MapOp and its argument.
-	Code          []uint32 `protobuf:"varint,5,rep,packed,name=code,proto3" json:"code,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Map) Reset() {
-	*x = Map{}
-	mi := &file_plugin_proto_msgTypes[42]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Map) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Map) ProtoMessage() {}
-
-func (x *Map) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[42]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Map.ProtoReflect.Descriptor instead.
-func (*Map) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{42}
-}
-
-func (x *Map) GetCount() uint64 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-func (x *Map) GetDst() *Operand {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Map) GetArgs() []*Operand {
-	if x != nil {
-		return x.Args
-	}
-	return nil
-}
-
-func (x *Map) GetConstants() []byte {
-	if x != nil {
-		return x.Constants
-	}
-	return nil
-}
-
-func (x *Map) GetCode() []uint32 {
-	if x != nil {
-		return x.Code
-	}
-	return nil
-}
-
-type Powers struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	First         []byte                 `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
-	Ratio         []byte                 `protobuf:"bytes,3,opt,name=ratio,proto3" json:"ratio,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Powers) Reset() {
-	*x = Powers{}
-	mi := &file_plugin_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Powers) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Powers) ProtoMessage() {}
-
-func (x *Powers) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Powers.ProtoReflect.Descriptor instead.
-func (*Powers) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{43}
-}
-
-func (x *Powers) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Powers) GetFirst() []byte {
-	if x != nil {
-		return x.First
-	}
-	return nil
-}
-
-func (x *Powers) GetRatio() []byte {
-	if x != nil {
-		return x.Ratio
-	}
-	return nil
-}
-
-type Invert struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Invert) Reset() {
-	*x = Invert{}
-	mi := &file_plugin_proto_msgTypes[44]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Invert) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Invert) ProtoMessage() {}
-
-func (x *Invert) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[44]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Invert.ProtoReflect.Descriptor instead.
-func (*Invert) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{44}
-}
-
-func (x *Invert) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Invert) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-type Products struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
-	Exclusive     bool                   `protobuf:"varint,3,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Products) Reset() {
-	*x = Products{}
-	mi := &file_plugin_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Products) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Products) ProtoMessage() {}
-
-func (x *Products) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Products.ProtoReflect.Descriptor instead.
-func (*Products) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *Products) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Products) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *Products) GetExclusive() bool {
-	if x != nil {
-		return x.Exclusive
-	}
-	return false
-}
-
-type Evaluate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Src           []*Range               `protobuf:"bytes,1,rep,name=src,proto3" json:"src,omitempty"`
-	Order         uint32                 `protobuf:"varint,2,opt,name=order,proto3" json:"order,omitempty"`
-	Point         []byte                 `protobuf:"bytes,3,opt,name=point,proto3" json:"point,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Evaluate) Reset() {
-	*x = Evaluate{}
-	mi := &file_plugin_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Evaluate) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Evaluate) ProtoMessage() {}
-
-func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
-func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *Evaluate) GetSrc() []*Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *Evaluate) GetOrder() uint32 {
-	if x != nil {
-		return x.Order
-	}
-	return 0
-}
-
-func (x *Evaluate) GetPoint() []byte {
-	if x != nil {
-		return x.Point
-	}
-	return nil
-}
-
-type Divide struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
-	Point         []byte                 `protobuf:"bytes,3,opt,name=point,proto3" json:"point,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Divide) Reset() {
-	*x = Divide{}
-	mi := &file_plugin_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Divide) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Divide) ProtoMessage() {}
-
-func (x *Divide) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Divide.ProtoReflect.Descriptor instead.
-func (*Divide) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{47}
-}
-
-func (x *Divide) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Divide) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *Divide) GetPoint() []byte {
-	if x != nil {
-		return x.Point
-	}
-	return nil
-}
-
-// Batch is count numbers of some words each, unset where there is none.
-type Batch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Space         uint64                 `protobuf:"varint,1,opt,name=space,proto3" json:"space,omitempty"`
-	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	Words         uint64                 `protobuf:"varint,3,opt,name=words,proto3" json:"words,omitempty"`
-	Count         uint64                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Batch) Reset() {
-	*x = Batch{}
-	mi := &file_plugin_proto_msgTypes[48]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Batch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Batch) ProtoMessage() {}
-
-func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[48]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Batch.ProtoReflect.Descriptor instead.
-func (*Batch) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{48}
-}
-
-func (x *Batch) GetSpace() uint64 {
-	if x != nil {
-		return x.Space
-	}
-	return 0
-}
-
-func (x *Batch) GetOffset() uint64 {
-	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-func (x *Batch) GetWords() uint64 {
-	if x != nil {
-		return x.Words
-	}
-	return 0
-}
-
-func (x *Batch) GetCount() uint64 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-// Compute has the numbers of backend.NumberOp.
-type Compute struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Op     uint32                 `protobuf:"varint,1,opt,name=op,proto3" json:"op,omitempty"`
-	Dst    *Batch                 `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
-	A      *Batch                 `protobuf:"bytes,3,opt,name=a,proto3" json:"a,omitempty"`
-	B      *Batch                 `protobuf:"bytes,4,opt,name=b,proto3" json:"b,omitempty"`
-	M      *Batch                 `protobuf:"bytes,5,opt,name=m,proto3" json:"m,omitempty"`
-	Carry  *Batch                 `protobuf:"bytes,6,opt,name=carry,proto3" json:"carry,omitempty"`
-	Degree uint32                 `protobuf:"varint,7,opt,name=degree,proto3" json:"degree,omitempty"`
-	// Set where the operands' values may show; a plugin that does not know it hides them.
-	Public        bool `protobuf:"varint,8,opt,name=public,proto3" json:"public,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Compute) Reset() {
-	*x = Compute{}
-	mi := &file_plugin_proto_msgTypes[49]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Compute) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Compute) ProtoMessage() {}
-
-func (x *Compute) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[49]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Compute.ProtoReflect.Descriptor instead.
-func (*Compute) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{49}
-}
-
-func (x *Compute) GetOp() uint32 {
-	if x != nil {
-		return x.Op
-	}
-	return 0
-}
-
-func (x *Compute) GetDst() *Batch {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *Compute) GetA() *Batch {
-	if x != nil {
-		return x.A
-	}
-	return nil
-}
-
-func (x *Compute) GetB() *Batch {
-	if x != nil {
-		return x.B
-	}
-	return nil
-}
-
-func (x *Compute) GetM() *Batch {
-	if x != nil {
-		return x.M
-	}
-	return nil
-}
-
-func (x *Compute) GetCarry() *Batch {
-	if x != nil {
-		return x.Carry
-	}
-	return nil
-}
-
-func (x *Compute) GetDegree() uint32 {
-	if x != nil {
-		return x.Degree
-	}
-	return 0
-}
-
-func (x *Compute) GetPublic() bool {
-	if x != nil {
-		return x.Public
-	}
-	return false
-}
-
-// MultiplyPoints has no scalars where all are one.
-type MultiplyPoints struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
-	Scalars       *Range                 `protobuf:"bytes,3,opt,name=scalars,proto3" json:"scalars,omitempty"`
-	Terms         uint64                 `protobuf:"varint,4,opt,name=terms,proto3" json:"terms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MultiplyPoints) Reset() {
-	*x = MultiplyPoints{}
-	mi := &file_plugin_proto_msgTypes[50]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MultiplyPoints) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MultiplyPoints) ProtoMessage() {}
-
-func (x *MultiplyPoints) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[50]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MultiplyPoints.ProtoReflect.Descriptor instead.
-func (*MultiplyPoints) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{50}
-}
-
-func (x *MultiplyPoints) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *MultiplyPoints) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *MultiplyPoints) GetScalars() *Range {
-	if x != nil {
-		return x.Scalars
-	}
-	return nil
-}
-
-func (x *MultiplyPoints) GetTerms() uint64 {
-	if x != nil {
-		return x.Terms
-	}
-	return 0
-}
-
-type AddPoints struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Plus          []*Range               `protobuf:"bytes,2,rep,name=plus,proto3" json:"plus,omitempty"`
-	Minus         []*Range               `protobuf:"bytes,3,rep,name=minus,proto3" json:"minus,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AddPoints) Reset() {
-	*x = AddPoints{}
-	mi := &file_plugin_proto_msgTypes[51]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AddPoints) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AddPoints) ProtoMessage() {}
-
-func (x *AddPoints) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[51]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AddPoints.ProtoReflect.Descriptor instead.
-func (*AddPoints) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{51}
-}
-
-func (x *AddPoints) GetDst() *Range {
-	if x != nil {
-		return x.Dst
-	}
-	return nil
-}
-
-func (x *AddPoints) GetPlus() []*Range {
-	if x != nil {
-		return x.Plus
-	}
-	return nil
-}
-
-func (x *AddPoints) GetMinus() []*Range {
-	if x != nil {
-		return x.Minus
-	}
-	return nil
-}
-
-type CheckPoints struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Src           *Range                 `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
-	Subgroup      bool                   `protobuf:"varint,2,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckPoints) Reset() {
-	*x = CheckPoints{}
-	mi := &file_plugin_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckPoints) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckPoints) ProtoMessage() {}
-
-func (x *CheckPoints) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckPoints.ProtoReflect.Descriptor instead.
-func (*CheckPoints) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *CheckPoints) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
-func (x *CheckPoints) GetSubgroup() bool {
-	if x != nil {
-		return x.Subgroup
-	}
-	return false
 }
 
 type CancelRequest struct {
@@ -3559,7 +1991,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3571,7 +2003,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3584,7 +2016,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{53}
+	return file_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -3603,7 +2035,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +2047,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3628,7 +2060,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{54}
+	return file_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -3646,7 +2078,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +2090,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +2103,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{55}
+	return file_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 type CloseReply struct {
@@ -3682,7 +2114,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[56]
+	mi := &file_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +2126,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[56]
+	mi := &file_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +2139,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{56}
+	return file_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 type LaneRequest struct {
@@ -3722,7 +2154,7 @@ type LaneRequest struct {
 
 func (x *LaneRequest) Reset() {
 	*x = LaneRequest{}
-	mi := &file_plugin_proto_msgTypes[57]
+	mi := &file_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3734,7 +2166,7 @@ func (x *LaneRequest) String() string {
 func (*LaneRequest) ProtoMessage() {}
 
 func (x *LaneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[57]
+	mi := &file_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3747,7 +2179,7 @@ func (x *LaneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneRequest.ProtoReflect.Descriptor instead.
 func (*LaneRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{57}
+	return file_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LaneRequest) GetCalls() *Region {
@@ -3772,7 +2204,7 @@ type LaneReply struct {
 
 func (x *LaneReply) Reset() {
 	*x = LaneReply{}
-	mi := &file_plugin_proto_msgTypes[58]
+	mi := &file_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +2216,7 @@ func (x *LaneReply) String() string {
 func (*LaneReply) ProtoMessage() {}
 
 func (x *LaneReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[58]
+	mi := &file_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +2229,7 @@ func (x *LaneReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneReply.ProtoReflect.Descriptor instead.
 func (*LaneReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{58}
+	return file_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 type LaneAnswer struct {
@@ -3812,7 +2244,7 @@ type LaneAnswer struct {
 
 func (x *LaneAnswer) Reset() {
 	*x = LaneAnswer{}
-	mi := &file_plugin_proto_msgTypes[59]
+	mi := &file_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3824,7 +2256,7 @@ func (x *LaneAnswer) String() string {
 func (*LaneAnswer) ProtoMessage() {}
 
 func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[59]
+	mi := &file_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3837,7 +2269,7 @@ func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneAnswer.ProtoReflect.Descriptor instead.
 func (*LaneAnswer) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{59}
+	return file_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LaneAnswer) GetAnswers() [][]byte {
@@ -3858,7 +2290,7 @@ func (x *LaneAnswer) GetFailure() *Failure {
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the error is, in the sense of errors.Is; usually one.
-	Kinds         []Kind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=pippin.plugin.v3.Kind" json:"kinds,omitempty"`
+	Kinds         []Kind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=pippin.plugin.v4.Kind" json:"kinds,omitempty"`
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3866,7 +2298,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[60]
+	mi := &file_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +2310,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[60]
+	mi := &file_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +2323,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{60}
+	return file_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3912,7 +2344,7 @@ var File_plugin_proto protoreflect.FileDescriptor
 
 const file_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\fplugin.proto\x12\x10pippin.plugin.v3\"N\n" +
+	"\fplugin.proto\x12\x10pippin.plugin.v4\"N\n" +
 	"\x06Region\x12\x14\n" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
@@ -3922,9 +2354,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\tOpenReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
-	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v3.DeviceR\adevices\x120\n" +
-	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v3.CapabilitiesR\x03can\x12-\n" +
-	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v3.BuildR\x05build\x12\x18\n" +
+	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v4.DeviceR\adevices\x120\n" +
+	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v4.CapabilitiesR\x03can\x12-\n" +
+	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v4.BuildR\x05build\x12\x18\n" +
 	"\adigests\x18\x06 \x01(\bR\adigests\x12#\n" +
 	"\rshared_memory\x18\a \x01(\x04R\fsharedMemory\x12\x14\n" +
 	"\x05lanes\x18\b \x01(\bR\x05lanes\"Q\n" +
@@ -3933,8 +2365,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
 	"\x06commit\x18\x03 \x01(\tR\x06commit\"\x8f\x01\n" +
 	"\fCapabilities\x12.\n" +
-	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v3.CurveGroupR\x03msm\x125\n" +
-	"\belements\x18\x02 \x03(\v2\x19.pippin.plugin.v3.ElementR\belements\x12\x18\n" +
+	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v4.CurveGroupR\x03msm\x125\n" +
+	"\belements\x18\x02 \x03(\v2\x19.pippin.plugin.v4.ElementR\belements\x12\x18\n" +
 	"\anumbers\x18\x03 \x03(\rR\anumbers\"8\n" +
 	"\n" +
 	"CurveGroup\x12\x14\n" +
@@ -3950,11 +2382,11 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"\r\n" +
 	"\vPingRequest\":\n" +
 	"\tPingReply\x12-\n" +
-	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v3.UsageR\x05usage\"\xad\x01\n" +
+	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v4.UsageR\x05usage\"\xad\x01\n" +
 	"\x05Usage\x127\n" +
-	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v3.DeviceUsageR\adevices\x124\n" +
-	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v3.StageUsageR\x06stages\x125\n" +
-	"\x06daemon\x18\x03 \x01(\v2\x1d.pippin.plugin.v3.DaemonUsageR\x06daemon\"\x97\x01\n" +
+	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v4.DeviceUsageR\adevices\x124\n" +
+	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v4.StageUsageR\x06stages\x125\n" +
+	"\x06daemon\x18\x03 \x01(\v2\x1d.pippin.plugin.v4.DaemonUsageR\x06daemon\"\x97\x01\n" +
 	"\vDaemonUsage\x12\x1a\n" +
 	"\bsessions\x18\x01 \x01(\rR\bsessions\x12\x1a\n" +
 	"\bresident\x18\x02 \x01(\x04R\bresident\x12\x16\n" +
@@ -3982,9 +2414,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\"\r\n" +
 	"\vDetachReply\"\xb4\x01\n" +
 	"\vLoadRequest\x126\n" +
-	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v3.LoadHeaderH\x00R\x06header\x120\n" +
-	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionH\x00R\x05chunk\x123\n" +
-	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v3.LoadAbortH\x00R\x05abortB\x06\n" +
+	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v4.LoadHeaderH\x00R\x06header\x120\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v4.RegionH\x00R\x05chunk\x123\n" +
+	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v4.LoadAbortH\x00R\x05abortB\x06\n" +
 	"\x04step\"\xcc\x01\n" +
 	"\n" +
 	"LoadHeader\x12\x14\n" +
@@ -3993,7 +2425,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x14\n" +
 	"\x05check\x18\x04 \x01(\bR\x05check\x12\x1c\n" +
 	"\tmultiples\x18\x05 \x01(\rR\tmultiples\x120\n" +
-	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v3.FileSourceR\x04file\x12\x16\n" +
+	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v4.FileSourceR\x04file\x12\x16\n" +
 	"\x06digest\x18\a \x01(\fR\x06digest\"4\n" +
 	"\n" +
 	"FileSource\x12\x0e\n" +
@@ -4003,141 +2435,31 @@ const file_plugin_proto_rawDesc = "" +
 	"\tLoadReply\x12\x1c\n" +
 	"\bconsumed\x18\x01 \x01(\x04H\x00R\bconsumed\x12\x16\n" +
 	"\x05bases\x18\x02 \x01(\x04H\x00R\x05bases\x122\n" +
-	"\x06wanted\x18\x03 \x01(\v2\x18.pippin.plugin.v3.WantedH\x00R\x06wantedB\x06\n" +
+	"\x06wanted\x18\x03 \x01(\v2\x18.pippin.plugin.v4.WantedH\x00R\x06wantedB\x06\n" +
 	"\x04step\"\b\n" +
 	"\x06Wanted\"(\n" +
 	"\x10FreeBasesRequest\x12\x14\n" +
 	"\x05bases\x18\x01 \x01(\x04R\x05bases\"\x10\n" +
 	"\x0eFreeBasesReply\"\\\n" +
 	"\x0fNewSpaceRequest\x123\n" +
-	"\aelement\x18\x01 \x01(\v2\x19.pippin.plugin.v3.ElementR\aelement\x12\x14\n" +
+	"\aelement\x18\x01 \x01(\v2\x19.pippin.plugin.v4.ElementR\aelement\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\"%\n" +
 	"\rNewSpaceReply\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\"(\n" +
 	"\x10FreeSpaceRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\"\x10\n" +
-	"\x0eFreeSpaceReply\"N\n" +
+	"\x0eFreeSpaceReply\"k\n" +
 	"\n" +
 	"RunRequest\x12\x12\n" +
-	"\x04call\x18\x01 \x01(\x04R\x04call\x12,\n" +
-	"\x05steps\x18\x02 \x03(\v2\x16.pippin.plugin.v3.StepR\x05steps\"$\n" +
+	"\x04call\x18\x01 \x01(\x04R\x04call\x12\x18\n" +
+	"\aprogram\x18\x02 \x01(\fR\aprogram\x12/\n" +
+	"\x06places\x18\x03 \x03(\v2\x17.pippin.plugin.v4.PlaceR\x06places\"\x81\x01\n" +
+	"\x05Place\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\rR\x04step\x12.\n" +
+	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v4.RegionR\x05bytes\x124\n" +
+	"\bprogress\x18\x03 \x01(\v2\x18.pippin.plugin.v4.RegionR\bprogress\"$\n" +
 	"\bRunReply\x12\x18\n" +
-	"\aanswers\x18\x01 \x03(\fR\aanswers\"\x91\a\n" +
-	"\x04Step\x12/\n" +
-	"\x05write\x18\x01 \x01(\v2\x17.pippin.plugin.v3.WriteH\x00R\x05write\x12E\n" +
-	"\rwrite_indices\x18\x02 \x01(\v2\x1e.pippin.plugin.v3.WriteIndicesH\x00R\fwriteIndices\x12,\n" +
-	"\x04read\x18\x03 \x01(\v2\x16.pippin.plugin.v3.ReadH\x00R\x04read\x122\n" +
-	"\x06gather\x18\x04 \x01(\v2\x18.pippin.plugin.v3.GatherH\x00R\x06gather\x12;\n" +
-	"\ttransform\x18\x05 \x01(\v2\x1b.pippin.plugin.v3.TransformH\x00R\ttransform\x12)\n" +
-	"\x03map\x18\x06 \x01(\v2\x15.pippin.plugin.v3.MapH\x00R\x03map\x122\n" +
-	"\x06powers\x18\a \x01(\v2\x18.pippin.plugin.v3.PowersH\x00R\x06powers\x122\n" +
-	"\x06invert\x18\b \x01(\v2\x18.pippin.plugin.v3.InvertH\x00R\x06invert\x128\n" +
-	"\bproducts\x18\t \x01(\v2\x1a.pippin.plugin.v3.ProductsH\x00R\bproducts\x128\n" +
-	"\bevaluate\x18\n" +
-	" \x01(\v2\x1a.pippin.plugin.v3.EvaluateH\x00R\bevaluate\x122\n" +
-	"\x06divide\x18\v \x01(\v2\x18.pippin.plugin.v3.DivideH\x00R\x06divide\x12)\n" +
-	"\x03job\x18\f \x01(\v2\x15.pippin.plugin.v3.JobH\x00R\x03job\x125\n" +
-	"\acompute\x18\r \x01(\v2\x19.pippin.plugin.v3.ComputeH\x00R\acompute\x12K\n" +
-	"\x0fmultiply_points\x18\x0e \x01(\v2 .pippin.plugin.v3.MultiplyPointsH\x00R\x0emultiplyPoints\x12<\n" +
-	"\n" +
-	"add_points\x18\x0f \x01(\v2\x1b.pippin.plugin.v3.AddPointsH\x00R\taddPoints\x12B\n" +
-	"\fcheck_points\x18\x10 \x01(\v2\x1d.pippin.plugin.v3.CheckPointsH\x00R\vcheckPointsB\x06\n" +
-	"\x04step\"K\n" +
-	"\x05Range\x12\x14\n" +
-	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x04R\x05count\"\x83\x01\n" +
-	"\x05Input\x12.\n" +
-	"\x05bytes\x18\x01 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05bytes\x124\n" +
-	"\bprogress\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\bprogress\x12\x14\n" +
-	"\x05check\x18\x03 \x01(\bR\x05check\"}\n" +
-	"\x05Write\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12-\n" +
-	"\x05input\x18\x02 \x01(\v2\x17.pippin.plugin.v3.InputR\x05input\x12\x1a\n" +
-	"\bencoding\x18\x03 \x01(\rR\bencoding\"\xe7\x01\n" +
-	"\x03Job\x12\x14\n" +
-	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x04R\x05count\x12-\n" +
-	"\x05input\x18\x04 \x01(\v2\x17.pippin.plugin.v3.InputR\x05input\x12\x17\n" +
-	"\asame_as\x18\x05 \x01(\rR\x06sameAs\x12)\n" +
-	"\x03src\x18\x06 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12)\n" +
-	"\x03dst\x18\a \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\"i\n" +
-	"\fWriteIndices\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12.\n" +
-	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05bytes\"\x7f\n" +
-	"\x04Read\x12)\n" +
-	"\x03src\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x120\n" +
-	"\x06answer\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x06answer\x12\x1a\n" +
-	"\bencoding\x18\x03 \x01(\rR\bencoding\"\x8d\x01\n" +
-	"\x06Gather\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12-\n" +
-	"\x05index\x18\x03 \x01(\v2\x17.pippin.plugin.v3.RangeR\x05index\"\xcb\x01\n" +
-	"\tTransform\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x14\n" +
-	"\x05batch\x18\x03 \x01(\x04R\x05batch\x12\x18\n" +
-	"\ainverse\x18\x04 \x01(\bR\ainverse\x12\x12\n" +
-	"\x04from\x18\x05 \x01(\rR\x04from\x12\x0e\n" +
-	"\x02to\x18\x06 \x01(\rR\x02to\x12\x14\n" +
-	"\x05shift\x18\a \x01(\fR\x05shift\"~\n" +
-	"\aOperand\x12-\n" +
-	"\x05range\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x05range\x12\x16\n" +
-	"\x06stride\x18\x02 \x01(\x12R\x06stride\x12\x16\n" +
-	"\x06rotate\x18\x03 \x01(\x12R\x06rotate\x12\x14\n" +
-	"\x05order\x18\x04 \x01(\rR\x05order\"\xa9\x01\n" +
-	"\x03Map\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x04R\x05count\x12+\n" +
-	"\x03dst\x18\x02 \x01(\v2\x19.pippin.plugin.v3.OperandR\x03dst\x12-\n" +
-	"\x04args\x18\x03 \x03(\v2\x19.pippin.plugin.v3.OperandR\x04args\x12\x1c\n" +
-	"\tconstants\x18\x04 \x01(\fR\tconstants\x12\x12\n" +
-	"\x04code\x18\x05 \x03(\rR\x04code\"_\n" +
-	"\x06Powers\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12\x14\n" +
-	"\x05first\x18\x02 \x01(\fR\x05first\x12\x14\n" +
-	"\x05ratio\x18\x03 \x01(\fR\x05ratio\"^\n" +
-	"\x06Invert\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\"~\n" +
-	"\bProducts\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x1c\n" +
-	"\texclusive\x18\x03 \x01(\bR\texclusive\"a\n" +
-	"\bEvaluate\x12)\n" +
-	"\x03src\x18\x01 \x03(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x14\n" +
-	"\x05order\x18\x02 \x01(\rR\x05order\x12\x14\n" +
-	"\x05point\x18\x03 \x01(\fR\x05point\"t\n" +
-	"\x06Divide\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x14\n" +
-	"\x05point\x18\x03 \x01(\fR\x05point\"a\n" +
-	"\x05Batch\x12\x14\n" +
-	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
-	"\x05words\x18\x03 \x01(\x04R\x05words\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\x04R\x05count\"\x98\x02\n" +
-	"\aCompute\x12\x0e\n" +
-	"\x02op\x18\x01 \x01(\rR\x02op\x12)\n" +
-	"\x03dst\x18\x02 \x01(\v2\x17.pippin.plugin.v3.BatchR\x03dst\x12%\n" +
-	"\x01a\x18\x03 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01a\x12%\n" +
-	"\x01b\x18\x04 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01b\x12%\n" +
-	"\x01m\x18\x05 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01m\x12-\n" +
-	"\x05carry\x18\x06 \x01(\v2\x17.pippin.plugin.v3.BatchR\x05carry\x12\x16\n" +
-	"\x06degree\x18\a \x01(\rR\x06degree\x12\x16\n" +
-	"\x06public\x18\b \x01(\bR\x06public\"\xaf\x01\n" +
-	"\x0eMultiplyPoints\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x121\n" +
-	"\ascalars\x18\x03 \x01(\v2\x17.pippin.plugin.v3.RangeR\ascalars\x12\x14\n" +
-	"\x05terms\x18\x04 \x01(\x04R\x05terms\"\x92\x01\n" +
-	"\tAddPoints\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12+\n" +
-	"\x04plus\x18\x02 \x03(\v2\x17.pippin.plugin.v3.RangeR\x04plus\x12-\n" +
-	"\x05minus\x18\x03 \x03(\v2\x17.pippin.plugin.v3.RangeR\x05minus\"T\n" +
-	"\vCheckPoints\x12)\n" +
-	"\x03src\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x1a\n" +
-	"\bsubgroup\x18\x02 \x01(\bR\bsubgroup\"#\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\"#\n" +
 	"\rCancelRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\"'\n" +
 	"\vCancelReply\x12\x18\n" +
@@ -4146,15 +2468,15 @@ const file_plugin_proto_rawDesc = "" +
 	"\n" +
 	"CloseReply\"q\n" +
 	"\vLaneRequest\x12.\n" +
-	"\x05calls\x18\x01 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05calls\x122\n" +
-	"\aanswers\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\aanswers\"\v\n" +
+	"\x05calls\x18\x01 \x01(\v2\x18.pippin.plugin.v4.RegionR\x05calls\x122\n" +
+	"\aanswers\x18\x02 \x01(\v2\x18.pippin.plugin.v4.RegionR\aanswers\"\v\n" +
 	"\tLaneReply\"[\n" +
 	"\n" +
 	"LaneAnswer\x12\x18\n" +
 	"\aanswers\x18\x01 \x03(\fR\aanswers\x123\n" +
-	"\afailure\x18\x02 \x01(\v2\x19.pippin.plugin.v3.FailureR\afailure\"K\n" +
+	"\afailure\x18\x02 \x01(\v2\x19.pippin.plugin.v4.FailureR\afailure\"K\n" +
 	"\aFailure\x12,\n" +
-	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v3.KindR\x05kinds\x12\x12\n" +
+	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v4.KindR\x05kinds\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text*\xda\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -4168,18 +2490,18 @@ const file_plugin_proto_rawDesc = "" +
 	"\x16KIND_DEADLINE_EXCEEDED\x10\b\x12\x11\n" +
 	"\rKIND_INTERNAL\x10\t2\xfe\x06\n" +
 	"\aBackend\x12B\n" +
-	"\x04Open\x12\x1d.pippin.plugin.v3.OpenRequest\x1a\x1b.pippin.plugin.v3.OpenReply\x12B\n" +
-	"\x04Ping\x12\x1d.pippin.plugin.v3.PingRequest\x1a\x1b.pippin.plugin.v3.PingReply\x12H\n" +
-	"\x06Attach\x12\x1f.pippin.plugin.v3.AttachRequest\x1a\x1d.pippin.plugin.v3.AttachReply\x12H\n" +
-	"\x06Detach\x12\x1f.pippin.plugin.v3.DetachRequest\x1a\x1d.pippin.plugin.v3.DetachReply\x12K\n" +
-	"\tLoadBases\x12\x1d.pippin.plugin.v3.LoadRequest\x1a\x1b.pippin.plugin.v3.LoadReply(\x010\x01\x12Q\n" +
-	"\tFreeBases\x12\".pippin.plugin.v3.FreeBasesRequest\x1a .pippin.plugin.v3.FreeBasesReply\x12N\n" +
-	"\bNewSpace\x12!.pippin.plugin.v3.NewSpaceRequest\x1a\x1f.pippin.plugin.v3.NewSpaceReply\x12Q\n" +
-	"\tFreeSpace\x12\".pippin.plugin.v3.FreeSpaceRequest\x1a .pippin.plugin.v3.FreeSpaceReply\x12?\n" +
-	"\x03Run\x12\x1c.pippin.plugin.v3.RunRequest\x1a\x1a.pippin.plugin.v3.RunReply\x12H\n" +
-	"\x06Cancel\x12\x1f.pippin.plugin.v3.CancelRequest\x1a\x1d.pippin.plugin.v3.CancelReply\x12B\n" +
-	"\x04Lane\x12\x1d.pippin.plugin.v3.LaneRequest\x1a\x1b.pippin.plugin.v3.LaneReply\x12E\n" +
-	"\x05Close\x12\x1e.pippin.plugin.v3.CloseRequest\x1a\x1c.pippin.plugin.v3.CloseReplyB3Z1github.com/pippin-zk/pippin/plugin/internal/protob\x06proto3"
+	"\x04Open\x12\x1d.pippin.plugin.v4.OpenRequest\x1a\x1b.pippin.plugin.v4.OpenReply\x12B\n" +
+	"\x04Ping\x12\x1d.pippin.plugin.v4.PingRequest\x1a\x1b.pippin.plugin.v4.PingReply\x12H\n" +
+	"\x06Attach\x12\x1f.pippin.plugin.v4.AttachRequest\x1a\x1d.pippin.plugin.v4.AttachReply\x12H\n" +
+	"\x06Detach\x12\x1f.pippin.plugin.v4.DetachRequest\x1a\x1d.pippin.plugin.v4.DetachReply\x12K\n" +
+	"\tLoadBases\x12\x1d.pippin.plugin.v4.LoadRequest\x1a\x1b.pippin.plugin.v4.LoadReply(\x010\x01\x12Q\n" +
+	"\tFreeBases\x12\".pippin.plugin.v4.FreeBasesRequest\x1a .pippin.plugin.v4.FreeBasesReply\x12N\n" +
+	"\bNewSpace\x12!.pippin.plugin.v4.NewSpaceRequest\x1a\x1f.pippin.plugin.v4.NewSpaceReply\x12Q\n" +
+	"\tFreeSpace\x12\".pippin.plugin.v4.FreeSpaceRequest\x1a .pippin.plugin.v4.FreeSpaceReply\x12?\n" +
+	"\x03Run\x12\x1c.pippin.plugin.v4.RunRequest\x1a\x1a.pippin.plugin.v4.RunReply\x12H\n" +
+	"\x06Cancel\x12\x1f.pippin.plugin.v4.CancelRequest\x1a\x1d.pippin.plugin.v4.CancelReply\x12B\n" +
+	"\x04Lane\x12\x1d.pippin.plugin.v4.LaneRequest\x1a\x1b.pippin.plugin.v4.LaneReply\x12E\n" +
+	"\x05Close\x12\x1e.pippin.plugin.v4.CloseRequest\x1a\x1c.pippin.plugin.v4.CloseReplyB3Z1github.com/pippin-zk/pippin/plugin/internal/protob\x06proto3"
 
 var (
 	file_plugin_proto_rawDescOnce sync.Once
@@ -4194,176 +2516,103 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_plugin_proto_goTypes = []any{
-	(Kind)(0),                // 0: pippin.plugin.v3.Kind
-	(*Region)(nil),           // 1: pippin.plugin.v3.Region
-	(*OpenRequest)(nil),      // 2: pippin.plugin.v3.OpenRequest
-	(*OpenReply)(nil),        // 3: pippin.plugin.v3.OpenReply
-	(*Build)(nil),            // 4: pippin.plugin.v3.Build
-	(*Capabilities)(nil),     // 5: pippin.plugin.v3.Capabilities
-	(*CurveGroup)(nil),       // 6: pippin.plugin.v3.CurveGroup
-	(*Element)(nil),          // 7: pippin.plugin.v3.Element
-	(*Device)(nil),           // 8: pippin.plugin.v3.Device
-	(*PingRequest)(nil),      // 9: pippin.plugin.v3.PingRequest
-	(*PingReply)(nil),        // 10: pippin.plugin.v3.PingReply
-	(*Usage)(nil),            // 11: pippin.plugin.v3.Usage
-	(*DaemonUsage)(nil),      // 12: pippin.plugin.v3.DaemonUsage
-	(*DeviceUsage)(nil),      // 13: pippin.plugin.v3.DeviceUsage
-	(*StageUsage)(nil),       // 14: pippin.plugin.v3.StageUsage
-	(*AttachRequest)(nil),    // 15: pippin.plugin.v3.AttachRequest
-	(*AttachReply)(nil),      // 16: pippin.plugin.v3.AttachReply
-	(*DetachRequest)(nil),    // 17: pippin.plugin.v3.DetachRequest
-	(*DetachReply)(nil),      // 18: pippin.plugin.v3.DetachReply
-	(*LoadRequest)(nil),      // 19: pippin.plugin.v3.LoadRequest
-	(*LoadHeader)(nil),       // 20: pippin.plugin.v3.LoadHeader
-	(*FileSource)(nil),       // 21: pippin.plugin.v3.FileSource
-	(*LoadAbort)(nil),        // 22: pippin.plugin.v3.LoadAbort
-	(*LoadReply)(nil),        // 23: pippin.plugin.v3.LoadReply
-	(*Wanted)(nil),           // 24: pippin.plugin.v3.Wanted
-	(*FreeBasesRequest)(nil), // 25: pippin.plugin.v3.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 26: pippin.plugin.v3.FreeBasesReply
-	(*NewSpaceRequest)(nil),  // 27: pippin.plugin.v3.NewSpaceRequest
-	(*NewSpaceReply)(nil),    // 28: pippin.plugin.v3.NewSpaceReply
-	(*FreeSpaceRequest)(nil), // 29: pippin.plugin.v3.FreeSpaceRequest
-	(*FreeSpaceReply)(nil),   // 30: pippin.plugin.v3.FreeSpaceReply
-	(*RunRequest)(nil),       // 31: pippin.plugin.v3.RunRequest
-	(*RunReply)(nil),         // 32: pippin.plugin.v3.RunReply
-	(*Step)(nil),             // 33: pippin.plugin.v3.Step
-	(*Range)(nil),            // 34: pippin.plugin.v3.Range
-	(*Input)(nil),            // 35: pippin.plugin.v3.Input
-	(*Write)(nil),            // 36: pippin.plugin.v3.Write
-	(*Job)(nil),              // 37: pippin.plugin.v3.Job
-	(*WriteIndices)(nil),     // 38: pippin.plugin.v3.WriteIndices
-	(*Read)(nil),             // 39: pippin.plugin.v3.Read
-	(*Gather)(nil),           // 40: pippin.plugin.v3.Gather
-	(*Transform)(nil),        // 41: pippin.plugin.v3.Transform
-	(*Operand)(nil),          // 42: pippin.plugin.v3.Operand
-	(*Map)(nil),              // 43: pippin.plugin.v3.Map
-	(*Powers)(nil),           // 44: pippin.plugin.v3.Powers
-	(*Invert)(nil),           // 45: pippin.plugin.v3.Invert
-	(*Products)(nil),         // 46: pippin.plugin.v3.Products
-	(*Evaluate)(nil),         // 47: pippin.plugin.v3.Evaluate
-	(*Divide)(nil),           // 48: pippin.plugin.v3.Divide
-	(*Batch)(nil),            // 49: pippin.plugin.v3.Batch
-	(*Compute)(nil),          // 50: pippin.plugin.v3.Compute
-	(*MultiplyPoints)(nil),   // 51: pippin.plugin.v3.MultiplyPoints
-	(*AddPoints)(nil),        // 52: pippin.plugin.v3.AddPoints
-	(*CheckPoints)(nil),      // 53: pippin.plugin.v3.CheckPoints
-	(*CancelRequest)(nil),    // 54: pippin.plugin.v3.CancelRequest
-	(*CancelReply)(nil),      // 55: pippin.plugin.v3.CancelReply
-	(*CloseRequest)(nil),     // 56: pippin.plugin.v3.CloseRequest
-	(*CloseReply)(nil),       // 57: pippin.plugin.v3.CloseReply
-	(*LaneRequest)(nil),      // 58: pippin.plugin.v3.LaneRequest
-	(*LaneReply)(nil),        // 59: pippin.plugin.v3.LaneReply
-	(*LaneAnswer)(nil),       // 60: pippin.plugin.v3.LaneAnswer
-	(*Failure)(nil),          // 61: pippin.plugin.v3.Failure
+	(Kind)(0),                // 0: pippin.plugin.v4.Kind
+	(*Region)(nil),           // 1: pippin.plugin.v4.Region
+	(*OpenRequest)(nil),      // 2: pippin.plugin.v4.OpenRequest
+	(*OpenReply)(nil),        // 3: pippin.plugin.v4.OpenReply
+	(*Build)(nil),            // 4: pippin.plugin.v4.Build
+	(*Capabilities)(nil),     // 5: pippin.plugin.v4.Capabilities
+	(*CurveGroup)(nil),       // 6: pippin.plugin.v4.CurveGroup
+	(*Element)(nil),          // 7: pippin.plugin.v4.Element
+	(*Device)(nil),           // 8: pippin.plugin.v4.Device
+	(*PingRequest)(nil),      // 9: pippin.plugin.v4.PingRequest
+	(*PingReply)(nil),        // 10: pippin.plugin.v4.PingReply
+	(*Usage)(nil),            // 11: pippin.plugin.v4.Usage
+	(*DaemonUsage)(nil),      // 12: pippin.plugin.v4.DaemonUsage
+	(*DeviceUsage)(nil),      // 13: pippin.plugin.v4.DeviceUsage
+	(*StageUsage)(nil),       // 14: pippin.plugin.v4.StageUsage
+	(*AttachRequest)(nil),    // 15: pippin.plugin.v4.AttachRequest
+	(*AttachReply)(nil),      // 16: pippin.plugin.v4.AttachReply
+	(*DetachRequest)(nil),    // 17: pippin.plugin.v4.DetachRequest
+	(*DetachReply)(nil),      // 18: pippin.plugin.v4.DetachReply
+	(*LoadRequest)(nil),      // 19: pippin.plugin.v4.LoadRequest
+	(*LoadHeader)(nil),       // 20: pippin.plugin.v4.LoadHeader
+	(*FileSource)(nil),       // 21: pippin.plugin.v4.FileSource
+	(*LoadAbort)(nil),        // 22: pippin.plugin.v4.LoadAbort
+	(*LoadReply)(nil),        // 23: pippin.plugin.v4.LoadReply
+	(*Wanted)(nil),           // 24: pippin.plugin.v4.Wanted
+	(*FreeBasesRequest)(nil), // 25: pippin.plugin.v4.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 26: pippin.plugin.v4.FreeBasesReply
+	(*NewSpaceRequest)(nil),  // 27: pippin.plugin.v4.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 28: pippin.plugin.v4.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 29: pippin.plugin.v4.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 30: pippin.plugin.v4.FreeSpaceReply
+	(*RunRequest)(nil),       // 31: pippin.plugin.v4.RunRequest
+	(*Place)(nil),            // 32: pippin.plugin.v4.Place
+	(*RunReply)(nil),         // 33: pippin.plugin.v4.RunReply
+	(*CancelRequest)(nil),    // 34: pippin.plugin.v4.CancelRequest
+	(*CancelReply)(nil),      // 35: pippin.plugin.v4.CancelReply
+	(*CloseRequest)(nil),     // 36: pippin.plugin.v4.CloseRequest
+	(*CloseReply)(nil),       // 37: pippin.plugin.v4.CloseReply
+	(*LaneRequest)(nil),      // 38: pippin.plugin.v4.LaneRequest
+	(*LaneReply)(nil),        // 39: pippin.plugin.v4.LaneReply
+	(*LaneAnswer)(nil),       // 40: pippin.plugin.v4.LaneAnswer
+	(*Failure)(nil),          // 41: pippin.plugin.v4.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
-	8,  // 0: pippin.plugin.v3.OpenReply.devices:type_name -> pippin.plugin.v3.Device
-	5,  // 1: pippin.plugin.v3.OpenReply.can:type_name -> pippin.plugin.v3.Capabilities
-	4,  // 2: pippin.plugin.v3.OpenReply.build:type_name -> pippin.plugin.v3.Build
-	6,  // 3: pippin.plugin.v3.Capabilities.msm:type_name -> pippin.plugin.v3.CurveGroup
-	7,  // 4: pippin.plugin.v3.Capabilities.elements:type_name -> pippin.plugin.v3.Element
-	11, // 5: pippin.plugin.v3.PingReply.usage:type_name -> pippin.plugin.v3.Usage
-	13, // 6: pippin.plugin.v3.Usage.devices:type_name -> pippin.plugin.v3.DeviceUsage
-	14, // 7: pippin.plugin.v3.Usage.stages:type_name -> pippin.plugin.v3.StageUsage
-	12, // 8: pippin.plugin.v3.Usage.daemon:type_name -> pippin.plugin.v3.DaemonUsage
-	20, // 9: pippin.plugin.v3.LoadRequest.header:type_name -> pippin.plugin.v3.LoadHeader
-	1,  // 10: pippin.plugin.v3.LoadRequest.chunk:type_name -> pippin.plugin.v3.Region
-	22, // 11: pippin.plugin.v3.LoadRequest.abort:type_name -> pippin.plugin.v3.LoadAbort
-	21, // 12: pippin.plugin.v3.LoadHeader.file:type_name -> pippin.plugin.v3.FileSource
-	24, // 13: pippin.plugin.v3.LoadReply.wanted:type_name -> pippin.plugin.v3.Wanted
-	7,  // 14: pippin.plugin.v3.NewSpaceRequest.element:type_name -> pippin.plugin.v3.Element
-	33, // 15: pippin.plugin.v3.RunRequest.steps:type_name -> pippin.plugin.v3.Step
-	36, // 16: pippin.plugin.v3.Step.write:type_name -> pippin.plugin.v3.Write
-	38, // 17: pippin.plugin.v3.Step.write_indices:type_name -> pippin.plugin.v3.WriteIndices
-	39, // 18: pippin.plugin.v3.Step.read:type_name -> pippin.plugin.v3.Read
-	40, // 19: pippin.plugin.v3.Step.gather:type_name -> pippin.plugin.v3.Gather
-	41, // 20: pippin.plugin.v3.Step.transform:type_name -> pippin.plugin.v3.Transform
-	43, // 21: pippin.plugin.v3.Step.map:type_name -> pippin.plugin.v3.Map
-	44, // 22: pippin.plugin.v3.Step.powers:type_name -> pippin.plugin.v3.Powers
-	45, // 23: pippin.plugin.v3.Step.invert:type_name -> pippin.plugin.v3.Invert
-	46, // 24: pippin.plugin.v3.Step.products:type_name -> pippin.plugin.v3.Products
-	47, // 25: pippin.plugin.v3.Step.evaluate:type_name -> pippin.plugin.v3.Evaluate
-	48, // 26: pippin.plugin.v3.Step.divide:type_name -> pippin.plugin.v3.Divide
-	37, // 27: pippin.plugin.v3.Step.job:type_name -> pippin.plugin.v3.Job
-	50, // 28: pippin.plugin.v3.Step.compute:type_name -> pippin.plugin.v3.Compute
-	51, // 29: pippin.plugin.v3.Step.multiply_points:type_name -> pippin.plugin.v3.MultiplyPoints
-	52, // 30: pippin.plugin.v3.Step.add_points:type_name -> pippin.plugin.v3.AddPoints
-	53, // 31: pippin.plugin.v3.Step.check_points:type_name -> pippin.plugin.v3.CheckPoints
-	1,  // 32: pippin.plugin.v3.Input.bytes:type_name -> pippin.plugin.v3.Region
-	1,  // 33: pippin.plugin.v3.Input.progress:type_name -> pippin.plugin.v3.Region
-	34, // 34: pippin.plugin.v3.Write.dst:type_name -> pippin.plugin.v3.Range
-	35, // 35: pippin.plugin.v3.Write.input:type_name -> pippin.plugin.v3.Input
-	35, // 36: pippin.plugin.v3.Job.input:type_name -> pippin.plugin.v3.Input
-	34, // 37: pippin.plugin.v3.Job.src:type_name -> pippin.plugin.v3.Range
-	34, // 38: pippin.plugin.v3.Job.dst:type_name -> pippin.plugin.v3.Range
-	34, // 39: pippin.plugin.v3.WriteIndices.dst:type_name -> pippin.plugin.v3.Range
-	1,  // 40: pippin.plugin.v3.WriteIndices.bytes:type_name -> pippin.plugin.v3.Region
-	34, // 41: pippin.plugin.v3.Read.src:type_name -> pippin.plugin.v3.Range
-	1,  // 42: pippin.plugin.v3.Read.answer:type_name -> pippin.plugin.v3.Region
-	34, // 43: pippin.plugin.v3.Gather.dst:type_name -> pippin.plugin.v3.Range
-	34, // 44: pippin.plugin.v3.Gather.src:type_name -> pippin.plugin.v3.Range
-	34, // 45: pippin.plugin.v3.Gather.index:type_name -> pippin.plugin.v3.Range
-	34, // 46: pippin.plugin.v3.Transform.dst:type_name -> pippin.plugin.v3.Range
-	34, // 47: pippin.plugin.v3.Transform.src:type_name -> pippin.plugin.v3.Range
-	34, // 48: pippin.plugin.v3.Operand.range:type_name -> pippin.plugin.v3.Range
-	42, // 49: pippin.plugin.v3.Map.dst:type_name -> pippin.plugin.v3.Operand
-	42, // 50: pippin.plugin.v3.Map.args:type_name -> pippin.plugin.v3.Operand
-	34, // 51: pippin.plugin.v3.Powers.dst:type_name -> pippin.plugin.v3.Range
-	34, // 52: pippin.plugin.v3.Invert.dst:type_name -> pippin.plugin.v3.Range
-	34, // 53: pippin.plugin.v3.Invert.src:type_name -> pippin.plugin.v3.Range
-	34, // 54: pippin.plugin.v3.Products.dst:type_name -> pippin.plugin.v3.Range
-	34, // 55: pippin.plugin.v3.Products.src:type_name -> pippin.plugin.v3.Range
-	34, // 56: pippin.plugin.v3.Evaluate.src:type_name -> pippin.plugin.v3.Range
-	34, // 57: pippin.plugin.v3.Divide.dst:type_name -> pippin.plugin.v3.Range
-	34, // 58: pippin.plugin.v3.Divide.src:type_name -> pippin.plugin.v3.Range
-	49, // 59: pippin.plugin.v3.Compute.dst:type_name -> pippin.plugin.v3.Batch
-	49, // 60: pippin.plugin.v3.Compute.a:type_name -> pippin.plugin.v3.Batch
-	49, // 61: pippin.plugin.v3.Compute.b:type_name -> pippin.plugin.v3.Batch
-	49, // 62: pippin.plugin.v3.Compute.m:type_name -> pippin.plugin.v3.Batch
-	49, // 63: pippin.plugin.v3.Compute.carry:type_name -> pippin.plugin.v3.Batch
-	34, // 64: pippin.plugin.v3.MultiplyPoints.dst:type_name -> pippin.plugin.v3.Range
-	34, // 65: pippin.plugin.v3.MultiplyPoints.src:type_name -> pippin.plugin.v3.Range
-	34, // 66: pippin.plugin.v3.MultiplyPoints.scalars:type_name -> pippin.plugin.v3.Range
-	34, // 67: pippin.plugin.v3.AddPoints.dst:type_name -> pippin.plugin.v3.Range
-	34, // 68: pippin.plugin.v3.AddPoints.plus:type_name -> pippin.plugin.v3.Range
-	34, // 69: pippin.plugin.v3.AddPoints.minus:type_name -> pippin.plugin.v3.Range
-	34, // 70: pippin.plugin.v3.CheckPoints.src:type_name -> pippin.plugin.v3.Range
-	1,  // 71: pippin.plugin.v3.LaneRequest.calls:type_name -> pippin.plugin.v3.Region
-	1,  // 72: pippin.plugin.v3.LaneRequest.answers:type_name -> pippin.plugin.v3.Region
-	61, // 73: pippin.plugin.v3.LaneAnswer.failure:type_name -> pippin.plugin.v3.Failure
-	0,  // 74: pippin.plugin.v3.Failure.kinds:type_name -> pippin.plugin.v3.Kind
-	2,  // 75: pippin.plugin.v3.Backend.Open:input_type -> pippin.plugin.v3.OpenRequest
-	9,  // 76: pippin.plugin.v3.Backend.Ping:input_type -> pippin.plugin.v3.PingRequest
-	15, // 77: pippin.plugin.v3.Backend.Attach:input_type -> pippin.plugin.v3.AttachRequest
-	17, // 78: pippin.plugin.v3.Backend.Detach:input_type -> pippin.plugin.v3.DetachRequest
-	19, // 79: pippin.plugin.v3.Backend.LoadBases:input_type -> pippin.plugin.v3.LoadRequest
-	25, // 80: pippin.plugin.v3.Backend.FreeBases:input_type -> pippin.plugin.v3.FreeBasesRequest
-	27, // 81: pippin.plugin.v3.Backend.NewSpace:input_type -> pippin.plugin.v3.NewSpaceRequest
-	29, // 82: pippin.plugin.v3.Backend.FreeSpace:input_type -> pippin.plugin.v3.FreeSpaceRequest
-	31, // 83: pippin.plugin.v3.Backend.Run:input_type -> pippin.plugin.v3.RunRequest
-	54, // 84: pippin.plugin.v3.Backend.Cancel:input_type -> pippin.plugin.v3.CancelRequest
-	58, // 85: pippin.plugin.v3.Backend.Lane:input_type -> pippin.plugin.v3.LaneRequest
-	56, // 86: pippin.plugin.v3.Backend.Close:input_type -> pippin.plugin.v3.CloseRequest
-	3,  // 87: pippin.plugin.v3.Backend.Open:output_type -> pippin.plugin.v3.OpenReply
-	10, // 88: pippin.plugin.v3.Backend.Ping:output_type -> pippin.plugin.v3.PingReply
-	16, // 89: pippin.plugin.v3.Backend.Attach:output_type -> pippin.plugin.v3.AttachReply
-	18, // 90: pippin.plugin.v3.Backend.Detach:output_type -> pippin.plugin.v3.DetachReply
-	23, // 91: pippin.plugin.v3.Backend.LoadBases:output_type -> pippin.plugin.v3.LoadReply
-	26, // 92: pippin.plugin.v3.Backend.FreeBases:output_type -> pippin.plugin.v3.FreeBasesReply
-	28, // 93: pippin.plugin.v3.Backend.NewSpace:output_type -> pippin.plugin.v3.NewSpaceReply
-	30, // 94: pippin.plugin.v3.Backend.FreeSpace:output_type -> pippin.plugin.v3.FreeSpaceReply
-	32, // 95: pippin.plugin.v3.Backend.Run:output_type -> pippin.plugin.v3.RunReply
-	55, // 96: pippin.plugin.v3.Backend.Cancel:output_type -> pippin.plugin.v3.CancelReply
-	59, // 97: pippin.plugin.v3.Backend.Lane:output_type -> pippin.plugin.v3.LaneReply
-	57, // 98: pippin.plugin.v3.Backend.Close:output_type -> pippin.plugin.v3.CloseReply
-	87, // [87:99] is the sub-list for method output_type
-	75, // [75:87] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	8,  // 0: pippin.plugin.v4.OpenReply.devices:type_name -> pippin.plugin.v4.Device
+	5,  // 1: pippin.plugin.v4.OpenReply.can:type_name -> pippin.plugin.v4.Capabilities
+	4,  // 2: pippin.plugin.v4.OpenReply.build:type_name -> pippin.plugin.v4.Build
+	6,  // 3: pippin.plugin.v4.Capabilities.msm:type_name -> pippin.plugin.v4.CurveGroup
+	7,  // 4: pippin.plugin.v4.Capabilities.elements:type_name -> pippin.plugin.v4.Element
+	11, // 5: pippin.plugin.v4.PingReply.usage:type_name -> pippin.plugin.v4.Usage
+	13, // 6: pippin.plugin.v4.Usage.devices:type_name -> pippin.plugin.v4.DeviceUsage
+	14, // 7: pippin.plugin.v4.Usage.stages:type_name -> pippin.plugin.v4.StageUsage
+	12, // 8: pippin.plugin.v4.Usage.daemon:type_name -> pippin.plugin.v4.DaemonUsage
+	20, // 9: pippin.plugin.v4.LoadRequest.header:type_name -> pippin.plugin.v4.LoadHeader
+	1,  // 10: pippin.plugin.v4.LoadRequest.chunk:type_name -> pippin.plugin.v4.Region
+	22, // 11: pippin.plugin.v4.LoadRequest.abort:type_name -> pippin.plugin.v4.LoadAbort
+	21, // 12: pippin.plugin.v4.LoadHeader.file:type_name -> pippin.plugin.v4.FileSource
+	24, // 13: pippin.plugin.v4.LoadReply.wanted:type_name -> pippin.plugin.v4.Wanted
+	7,  // 14: pippin.plugin.v4.NewSpaceRequest.element:type_name -> pippin.plugin.v4.Element
+	32, // 15: pippin.plugin.v4.RunRequest.places:type_name -> pippin.plugin.v4.Place
+	1,  // 16: pippin.plugin.v4.Place.bytes:type_name -> pippin.plugin.v4.Region
+	1,  // 17: pippin.plugin.v4.Place.progress:type_name -> pippin.plugin.v4.Region
+	1,  // 18: pippin.plugin.v4.LaneRequest.calls:type_name -> pippin.plugin.v4.Region
+	1,  // 19: pippin.plugin.v4.LaneRequest.answers:type_name -> pippin.plugin.v4.Region
+	41, // 20: pippin.plugin.v4.LaneAnswer.failure:type_name -> pippin.plugin.v4.Failure
+	0,  // 21: pippin.plugin.v4.Failure.kinds:type_name -> pippin.plugin.v4.Kind
+	2,  // 22: pippin.plugin.v4.Backend.Open:input_type -> pippin.plugin.v4.OpenRequest
+	9,  // 23: pippin.plugin.v4.Backend.Ping:input_type -> pippin.plugin.v4.PingRequest
+	15, // 24: pippin.plugin.v4.Backend.Attach:input_type -> pippin.plugin.v4.AttachRequest
+	17, // 25: pippin.plugin.v4.Backend.Detach:input_type -> pippin.plugin.v4.DetachRequest
+	19, // 26: pippin.plugin.v4.Backend.LoadBases:input_type -> pippin.plugin.v4.LoadRequest
+	25, // 27: pippin.plugin.v4.Backend.FreeBases:input_type -> pippin.plugin.v4.FreeBasesRequest
+	27, // 28: pippin.plugin.v4.Backend.NewSpace:input_type -> pippin.plugin.v4.NewSpaceRequest
+	29, // 29: pippin.plugin.v4.Backend.FreeSpace:input_type -> pippin.plugin.v4.FreeSpaceRequest
+	31, // 30: pippin.plugin.v4.Backend.Run:input_type -> pippin.plugin.v4.RunRequest
+	34, // 31: pippin.plugin.v4.Backend.Cancel:input_type -> pippin.plugin.v4.CancelRequest
+	38, // 32: pippin.plugin.v4.Backend.Lane:input_type -> pippin.plugin.v4.LaneRequest
+	36, // 33: pippin.plugin.v4.Backend.Close:input_type -> pippin.plugin.v4.CloseRequest
+	3,  // 34: pippin.plugin.v4.Backend.Open:output_type -> pippin.plugin.v4.OpenReply
+	10, // 35: pippin.plugin.v4.Backend.Ping:output_type -> pippin.plugin.v4.PingReply
+	16, // 36: pippin.plugin.v4.Backend.Attach:output_type -> pippin.plugin.v4.AttachReply
+	18, // 37: pippin.plugin.v4.Backend.Detach:output_type -> pippin.plugin.v4.DetachReply
+	23, // 38: pippin.plugin.v4.Backend.LoadBases:output_type -> pippin.plugin.v4.LoadReply
+	26, // 39: pippin.plugin.v4.Backend.FreeBases:output_type -> pippin.plugin.v4.FreeBasesReply
+	28, // 40: pippin.plugin.v4.Backend.NewSpace:output_type -> pippin.plugin.v4.NewSpaceReply
+	30, // 41: pippin.plugin.v4.Backend.FreeSpace:output_type -> pippin.plugin.v4.FreeSpaceReply
+	33, // 42: pippin.plugin.v4.Backend.Run:output_type -> pippin.plugin.v4.RunReply
+	35, // 43: pippin.plugin.v4.Backend.Cancel:output_type -> pippin.plugin.v4.CancelReply
+	39, // 44: pippin.plugin.v4.Backend.Lane:output_type -> pippin.plugin.v4.LaneReply
+	37, // 45: pippin.plugin.v4.Backend.Close:output_type -> pippin.plugin.v4.CloseReply
+	34, // [34:46] is the sub-list for method output_type
+	22, // [22:34] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -4381,31 +2630,13 @@ func file_plugin_proto_init() {
 		(*LoadReply_Bases)(nil),
 		(*LoadReply_Wanted)(nil),
 	}
-	file_plugin_proto_msgTypes[32].OneofWrappers = []any{
-		(*Step_Write)(nil),
-		(*Step_WriteIndices)(nil),
-		(*Step_Read)(nil),
-		(*Step_Gather)(nil),
-		(*Step_Transform)(nil),
-		(*Step_Map)(nil),
-		(*Step_Powers)(nil),
-		(*Step_Invert)(nil),
-		(*Step_Products)(nil),
-		(*Step_Evaluate)(nil),
-		(*Step_Divide)(nil),
-		(*Step_Job)(nil),
-		(*Step_Compute)(nil),
-		(*Step_MultiplyPoints)(nil),
-		(*Step_AddPoints)(nil),
-		(*Step_CheckPoints)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   61,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

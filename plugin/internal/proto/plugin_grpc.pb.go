@@ -1,4 +1,4 @@
-// The conversation between a host and a backend plugin, version 3.
+// The conversation between a host and a backend plugin, version 4.
 //
 // Points, scalars and vectors never travel here, except for small answers: a
 // message names bytes by the shared arena they lie in. The descriptor
@@ -26,18 +26,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Backend_Open_FullMethodName      = "/pippin.plugin.v3.Backend/Open"
-	Backend_Ping_FullMethodName      = "/pippin.plugin.v3.Backend/Ping"
-	Backend_Attach_FullMethodName    = "/pippin.plugin.v3.Backend/Attach"
-	Backend_Detach_FullMethodName    = "/pippin.plugin.v3.Backend/Detach"
-	Backend_LoadBases_FullMethodName = "/pippin.plugin.v3.Backend/LoadBases"
-	Backend_FreeBases_FullMethodName = "/pippin.plugin.v3.Backend/FreeBases"
-	Backend_NewSpace_FullMethodName  = "/pippin.plugin.v3.Backend/NewSpace"
-	Backend_FreeSpace_FullMethodName = "/pippin.plugin.v3.Backend/FreeSpace"
-	Backend_Run_FullMethodName       = "/pippin.plugin.v3.Backend/Run"
-	Backend_Cancel_FullMethodName    = "/pippin.plugin.v3.Backend/Cancel"
-	Backend_Lane_FullMethodName      = "/pippin.plugin.v3.Backend/Lane"
-	Backend_Close_FullMethodName     = "/pippin.plugin.v3.Backend/Close"
+	Backend_Open_FullMethodName      = "/pippin.plugin.v4.Backend/Open"
+	Backend_Ping_FullMethodName      = "/pippin.plugin.v4.Backend/Ping"
+	Backend_Attach_FullMethodName    = "/pippin.plugin.v4.Backend/Attach"
+	Backend_Detach_FullMethodName    = "/pippin.plugin.v4.Backend/Detach"
+	Backend_LoadBases_FullMethodName = "/pippin.plugin.v4.Backend/LoadBases"
+	Backend_FreeBases_FullMethodName = "/pippin.plugin.v4.Backend/FreeBases"
+	Backend_NewSpace_FullMethodName  = "/pippin.plugin.v4.Backend/NewSpace"
+	Backend_FreeSpace_FullMethodName = "/pippin.plugin.v4.Backend/FreeSpace"
+	Backend_Run_FullMethodName       = "/pippin.plugin.v4.Backend/Run"
+	Backend_Cancel_FullMethodName    = "/pippin.plugin.v4.Backend/Cancel"
+	Backend_Lane_FullMethodName      = "/pippin.plugin.v4.Backend/Lane"
+	Backend_Close_FullMethodName     = "/pippin.plugin.v4.Backend/Close"
 )
 
 // BackendClient is the client API for Backend service.
@@ -517,7 +517,7 @@ func _Backend_Close_Handler(srv interface{}, ctx context.Context, dec func(inter
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Backend_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "pippin.plugin.v3.Backend",
+	ServiceName: "pippin.plugin.v4.Backend",
 	HandlerType: (*BackendServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{

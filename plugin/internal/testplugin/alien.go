@@ -6,6 +6,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
@@ -77,8 +78,12 @@ func (nonsense) NewSpace(_ context.Context, r *proto.NewSpaceRequest) (*proto.Ne
 // Run answers too many, too few, or the last with a byte too many or too few; to one
 // job 3 bytes, to two nothing.
 func (nonsense) Run(_ context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
-	n := len(r.Steps)
-	if r.Steps[0].GetJob() != nil {
+	steps, err := backend.DecodeSteps(r.Program)
+	if err != nil {
+		return nil, err
+	}
+	n := len(steps)
+	if _, ok := steps[0].(backend.Job); ok {
 		return &proto.RunReply{Answers: [][]byte{{1, 2, 3}}[:2-n]}, nil
 	}
 	switch n {

@@ -8,6 +8,6 @@
 //	errors.go       errors as statuses and failures
 //	info.go         what a backend is and can do
 //	usage.go        what a backend has counted
-//	steps.go        steps of programs
+//	weigh.go        what a request takes in memory
 //	region.go       shared memory
 package wire

@@ -13,10 +13,12 @@ const (
 	// MaxMessage bounds a request in bytes, and MaxParts the messages and elements of
 	// lists in it, which a plugin counts before it decodes it.
 	MaxMessage = 1 << 20
-	MaxParts   = 1 << 17
+	MaxParts   = 1 << 16
 	// RegionBytes is what a region takes in a request, at most, with ids and sizes as
 	// they are in practice.
 	RegionBytes = 24
+	// MaxNumber bounds the elements of a space, so that nothing overflows.
+	MaxNumber = 1 << 40
 	// MaxCalls is how many MSMs and programs a host has at a plugin at a time beside
 	// those in lanes, those included that it gave up. Others wait at the host.
 	MaxCalls = 64

@@ -5,20 +5,27 @@ import (
 	wireformat "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
 
 // What a decoded request takes in memory, with what the server makes of it: bytes of
-// one message or one element of a list, and of one byte of packed numbers.
+// one message or one element of a list, of one byte of packed numbers, and of one step
+// and one byte of a program, which backend.DecodeSteps promises.
 const (
-	partBytes   = 256
-	packedBytes = 16
+	partBytes    = 256
+	packedBytes  = 16
+	stepBytes    = 1024
+	programBytes = 24
+
+	// MaxWeight is the most that Weigh returns for a program.
+	MaxWeight = (1+programBytes)*MaxMessage + stepBytes*MaxSteps + partBytes*MaxParts
 )
 
 // Weigh bounds the bytes of memory that decoding b as a message of m's type takes. It
 // reads the wire format and decodes nothing, so that a list of a million empty
 // messages costs nobody a million messages. More than MaxParts messages and elements
-// of lists, or MaxSteps steps, are refused.
+// of lists, or a program of more than MaxSteps steps, are refused.
 func Weigh(m wireformat.Message, b []byte) (int64, error) {
 	s := scale{left: MaxParts, bytes: int64(len(b))}
 	if err := s.message(m.ProtoReflect().Descriptor(), b); err != nil {
@@ -27,13 +34,12 @@ func Weigh(m wireformat.Message, b []byte) (int64, error) {
 	return s.bytes, nil
 }
 
-// step is the type of a program's steps.
-var step = (*proto.Step)(nil).ProtoReflect().Descriptor()
+// program is the field of a request with an encoded program.
+var program = (*proto.RunRequest)(nil).ProtoReflect().Descriptor().Fields().ByName("program")
 
 // scale adds up what one request takes.
 type scale struct {
 	left  int // parts that it may still have
-	steps int
 	bytes int64
 }
 
@@ -83,12 +89,9 @@ func (s *scale) field(f protoreflect.FieldDescriptor, kind protowire.Type, value
 	inner, _ := protowire.ConsumeBytes(value)
 	switch {
 	case f.Kind() == protoreflect.MessageKind:
-		if f.Message() == step {
-			if s.steps++; s.steps > MaxSteps {
-				return Refused("more than %d steps in a program", MaxSteps)
-			}
-		}
 		return s.message(f.Message(), inner)
+	case f == program:
+		return s.program(inner)
 	case f.Kind() == protoreflect.BytesKind || f.Kind() == protoreflect.StringKind:
 		if f.IsList() {
 			return s.part()
@@ -96,5 +99,18 @@ func (s *scale) field(f protoreflect.FieldDescriptor, kind protowire.Type, value
 	default: // packed
 		s.bytes += packedBytes * int64(len(inner))
 	}
+	return nil
+}
+
+// program weighs an encoded program.
+func (s *scale) program(b []byte) error {
+	steps, err := backend.CountSteps(b)
+	if err != nil {
+		return Refused("a program that cannot be read: %v", err)
+	}
+	if steps > MaxSteps {
+		return Refused("%d steps in a program, more than %d", steps, MaxSteps)
+	}
+	s.bytes += stepBytes*int64(steps) + programBytes*int64(len(b))
 	return nil
 }
