@@ -125,7 +125,9 @@ func (v visitor) bases(id *BasesID, offset, count *int) {
 // given visits an input of count elements, whose bytes are no field.
 func (v visitor) given(in *Input, count int) {
 	if v.input != nil {
-		v.input(in, count)
+		changed := *in // so that no step escapes to memory because some have inputs
+		v.input(&changed, count)
+		*in = changed
 	}
 }
 
