@@ -5,6 +5,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -13,7 +14,13 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
+
+// versions is what is said of a plugin of another version.
+func versions(of int) string {
+	return fmt.Sprintf("Plugin version: %d, Client versions: [%d]; process", of, wire.ProtocolVersion)
+}
 
 func TestFailedStarts(t *testing.T) {
 	for _, c := range []struct {
@@ -24,7 +31,8 @@ func TestFailedStarts(t *testing.T) {
 		{"hang", []string{"no answer within", "killed"}},
 		{"print", []string{"hello, I print to stdout"}},
 		{"cookie", []string{"This binary is a plugin", "exit status 1"}},
-		{"version", []string{"Plugin version: 99", "Client versions: [4]"}},
+		{"older", []string{versions(wire.ProtocolVersion - 1)}},
+		{"newer", []string{versions(wire.ProtocolVersion + 1)}},
 		{"open-error", []string{"no device of the right colour"}},
 		{"open-panic", []string{"panicked: open"}},
 		{"open-hang", []string{"no answer within"}},
@@ -48,6 +56,9 @@ func TestFailedStarts(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the error does not say %q: %v", want, err)
 				}
+			}
+			if other := c.mode == "older" || c.mode == "newer"; other && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than a line: %v", err)
 			}
 			if d := time.Since(begin); d > 20*time.Second {
 				t.Errorf("took %v", d)

@@ -706,10 +706,15 @@ func TestDaemonNonsense(t *testing.T) {
 			defer f.Close()
 			_ = ch.Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion}, f)
 		},
-		"another version": func(_ *net.UnixConn, ch *shm.Channel) {
+		"an older version": func(_ *net.UnixConn, ch *shm.Channel) {
 			_, theirs := stream()
 			defer theirs.Close()
-			_ = ch.Send(shm.Message{Kind: shm.KindConnection, ID: 99}, theirs)
+			_ = ch.Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion - 1}, theirs)
+		},
+		"a newer version": func(_ *net.UnixConn, ch *shm.Channel) {
+			_, theirs := stream()
+			defer theirs.Close()
+			_ = ch.Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion + 1}, theirs)
 		},
 		"a stream that is no gRPC": func(_ *net.UnixConn, ch *shm.Channel) {
 			ours, theirs := stream()

@@ -6,12 +6,19 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
 	"go.uber.org/goleak"
 
 	"github.com/pippin-zk/pippin/plugin"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 var ctx = context.Background()
@@ -38,4 +45,33 @@ func mustOpen(t testing.TB, s plugin.Spec) *plugin.Client {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// TestHostsOfOtherVersions: a host of the version before or after starts a plugin of this
+// one, and gives it up with an error of one line that has both versions.
+func TestHostsOfOtherVersions(t *testing.T) {
+	for _, version := range []int{wire.ProtocolVersion - 1, wire.ProtocolVersion + 1} {
+		ours, theirs, err := shm.Pair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(filepath.Join(plugintest.Dir(t), "msm-backend-test"))
+		cmd.ExtraFiles = []*os.File{theirs}
+		host := goplugin.NewClient(&goplugin.ClientConfig{
+			HandshakeConfig:  wire.Handshake,
+			VersionedPlugins: map[int]goplugin.PluginSet{version: {wire.ServiceName: wire.HostSide{}}},
+			AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+			AutoMTLS:         true,
+			Cmd:              cmd,
+			Logger:           hclog.NewNullLogger(),
+		})
+		_, err = host.Client()
+		want := fmt.Sprintf("Plugin version: %d, Client versions: [%d]", wire.ProtocolVersion, version)
+		if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("a host of version %d: %v", version, err)
+		}
+		host.Kill()
+		theirs.Close()
+		ours.Close()
+	}
 }

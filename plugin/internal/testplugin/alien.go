@@ -18,8 +18,10 @@ func alien(mode string) {
 	switch mode {
 	case "cookie":
 		cookie = "another"
-	case "version":
-		version = 99
+	case "older":
+		version = wire.ProtocolVersion - 1
+	case "newer":
+		version = wire.ProtocolVersion + 1
 	}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig:  goplugin.HandshakeConfig{MagicCookieKey: "PIPPIN_BACKEND_PLUGIN", MagicCookieValue: cookie},

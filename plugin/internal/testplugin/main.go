@@ -105,7 +105,7 @@ func early(mode string) bool {
 		time.Sleep(time.Hour)
 	case "print":
 		fmt.Println("hello, I print to stdout")
-	case "cookie", "version", "nonsense":
+	case "cookie", "older", "newer", "nonsense":
 		alien(mode)
 		return true
 	case "weird-log":

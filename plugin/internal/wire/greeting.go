@@ -72,13 +72,16 @@ func ReadGreeting(b []byte) (g Greeting, err error) {
 }
 
 // Accept returns the error of a host that is refused, or that speaks another version.
-func (g Greeting) Accept() error {
+func (g Greeting) Accept() error { return g.accept(ProtocolVersion) }
+
+// accept is Accept of a host that speaks a version.
+func (g Greeting) accept(version uint32) error {
 	switch {
 	case g.Refusal != "":
 		return fmt.Errorf("%w: the daemon refused: %s", backend.ErrUnavailable, g.Refusal)
-	case ProtocolVersion < g.Oldest || ProtocolVersion > g.Newest:
+	case version < g.Oldest || version > g.Newest:
 		return fmt.Errorf("%w: the daemon speaks versions %d to %d of the protocol, this program %d: install both from one release",
-			backend.ErrUnavailable, g.Oldest, g.Newest, ProtocolVersion)
+			backend.ErrUnavailable, g.Oldest, g.Newest, version)
 	}
 	return nil
 }

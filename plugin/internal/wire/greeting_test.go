@@ -22,6 +22,17 @@ func TestGreeting(t *testing.T) {
 			t.Errorf("%+v: %v", g, err)
 		}
 	}
+	// Hosts of the versions before and after at a daemon of this one.
+	this := Greeting{Oldest: ProtocolVersion, Newest: ProtocolVersion}
+	for _, version := range []uint32{ProtocolVersion - 1, ProtocolVersion + 1} {
+		err := this.accept(version)
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "install both from one release") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("a host of version %d: %v", version, err)
+		}
+	}
+	if err := this.Accept(); err != nil {
+		t.Error(err)
+	}
 	for _, b := range [][]byte{nil, []byte("HTTP/1.1 400 Bad Request"), make([]byte, 12), make([]byte, 5000)} {
 		if _, err := ReadGreeting(b); !errors.Is(err, backend.ErrUnavailable) {
 			t.Errorf("%q: %v", b, err)
