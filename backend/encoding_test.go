@@ -99,6 +99,26 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
+// TestMayRefuse: a step may fail by values of elements where it looks at them.
+func TestMayRefuse(t *testing.T) {
+	for _, s := range stepTypes[1:] {
+		_, gathers := s.(Gather)
+		_, computes := s.(Compute)
+		if want := gathers || computes; MayRefuse(s) != want {
+			t.Errorf("%s: %v, want %v", StepName(s), !want, want)
+		}
+	}
+	check := Input{Check: true}
+	for _, s := range []Step{Write{Input: check}, Write{Encoding: Compressed}, Job{Input: check}, Job{Input: check, SameAs: 1}} {
+		if !MayRefuse(s) {
+			t.Errorf("%+v: never", s)
+		}
+	}
+	if MayRefuse(Read{Encoding: Compressed}) || MayRefuse(nil) {
+		t.Error("an encoded answer, or no step, may be refused")
+	}
+}
+
 // TestDecodeRefuses: what EncodeSteps does not make is invalid input, and the error says
 // what is wrong.
 func TestDecodeRefuses(t *testing.T) {
@@ -119,7 +139,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a byte too many":           {program(append(read, 0)...), "1 bytes after"},
 		"a step too few":            {append([]byte{2}, read...), "step 1"},
 		"a step of no number":       {with(0, 0), "no step of number 0"},
-		"a step of a later version": {with(0, byte(len(stepTypes))), "no step of number 17"},
+		"a step of a later version": {with(0, byte(len(stepTypes))), "there is no step of number"},
 		"a count with a byte more":  {with(3, 0x8a, 0), "too many bytes"},
 		"an id with a byte more":    {with(1, 0x81, 0), "too many bytes"},
 		"an id of 65 bits":          {with(1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2), "too many bytes"},
