@@ -179,6 +179,7 @@ func mostAllocated(b []byte) int {
 // that they say there are.
 func TestDecodeStaysSmall(t *testing.T) {
 	many := map[string][]byte{"a list that is none": append([]byte{1, 6, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x1f}, make([]byte, 1<<20-100)...)}
+	many["a list that is longer than its bytes"] = append([]byte{1, 10, 0x80, 0x80, 0x80, 2}, make([]byte, 1<<20)...)
 	for _, s := range slices.Concat(stepsOf(same), stepsOf(filled)) {
 		many[StepName(s)] = EncodeSteps(slices.Repeat([]Step{s}, 1000))
 	}
