@@ -38,7 +38,7 @@ type input struct {
 	whole bool
 }
 
-// late reports whether the bytes may be written when the request has been sent.
+// late reports whether the bytes may still be written after the request was sent.
 func (in *input) late() bool { return !in.whole && (in.ready != nil || len(in.src) > inlineBytes) }
 
 // answer is what came of a request.

@@ -169,8 +169,12 @@ type read struct {
 	at     *proto.Place // says where
 }
 
-// placeBytes is what a place takes in a request without its regions, at most.
-const placeBytes = 8
+// placeBytes is what a place takes in a request without its regions, at most, and
+// requestBytes what all else takes beside the program.
+const (
+	placeBytes   = 8
+	requestBytes = 32
+)
 
 // translate makes the request, but for where its places are.
 func (k *call) translate(steps []backend.Step, in backend.Memory) error {
@@ -204,7 +208,7 @@ func (k *call) translate(steps []backend.Step, in backend.Memory) error {
 			regions++
 		}
 	}
-	k.size = 32 + len(k.req.Program) + placeBytes*len(k.req.Places) + wire.RegionBytes*regions
+	k.size = requestBytes + len(k.req.Program) + placeBytes*len(k.req.Places) + wire.RegionBytes*regions
 	if k.size > wire.MaxMessage || inline > wire.MaxReply-wire.MaxInline {
 		return fmt.Errorf("%w: a program of %d bytes that answers %d, a plugin takes %d and %d", backend.ErrUnsupported,
 			k.size, inline, wire.MaxMessage, wire.MaxReply-wire.MaxInline)

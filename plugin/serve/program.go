@@ -177,31 +177,32 @@ func (h *held) place(step backend.Step, p *proto.Place) (_ backend.Step, answer 
 	if err != nil {
 		return nil, nil, err
 	}
-	if reads {
+	used := p.GetProgress() == nil
+	switch s := step.(type) {
+	case backend.Read:
 		answer = mem
-	}
-	whole := p.GetProgress() == nil
-	taken := whole && reads
-	if w, ok := step.(backend.WriteIndices); ok && whole {
+	case backend.WriteIndices:
 		if len(mem)%4 != 0 {
 			return nil, nil, wire.Refused("%d bytes of indices", len(mem))
 		}
-		w.Indices = shm.Indices(mem)
-		step, taken = w, true
+		s.Indices = shm.Indices(mem)
+		step = s
+	default:
+		used = false
+		step = backend.WithInput(step, func(in *backend.Input, count int) {
+			used = true
+			in.Bytes = mem
+			in.Ready, err = h.ready(p.GetProgress(), len(mem), count)
+		})
 	}
-	step = backend.WithInput(step, func(in *backend.Input, count int) {
-		taken = true
-		in.Bytes = mem
-		in.Ready, err = h.ready(p.GetProgress(), len(mem), count)
-	})
-	if !taken {
+	if !used {
 		err = wire.Refused("a place of %s that has no use for it", backend.StepName(step))
 	}
 	return step, answer, err
 }
 
-// ready returns the Ready of an input of count elements that are still being written, in
-// so many bytes; nil where there is no counter.
+// ready returns the Ready of an input of count elements and total bytes that is still being
+// written; nil where there is no counter.
 func (h *held) ready(progress *proto.Region, total, count int) (func(context.Context, int) error, error) {
 	if progress == nil {
 		return nil, nil

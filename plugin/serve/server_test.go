@@ -82,7 +82,8 @@ func invalid(t *testing.T, what string, err error) {
 // refused checks that it was the plugin that refused, before its backend was asked.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
-	if remote, ok := wire.FromStatus(err); !ok || !errors.Is(remote, backend.ErrInternal) || !strings.Contains(remote.Text, "the plugin refused") {
+	remote, ok := wire.FromStatus(err)
+	if !ok || !errors.Is(remote, backend.ErrInternal) || !strings.Contains(remote.Text, "the plugin refused") {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -316,7 +317,8 @@ func TestDetachWaits(t *testing.T) {
 	h.backend.Started = func() { close(started) }
 	done := make(chan error, 1)
 	go func() {
-		_, err := h.Run(ctx, asked(5, backend.Job{Bases: id, Count: 10}, &proto.Region{Arena: 1, Length: 320}, &proto.Region{Arena: 1, Offset: 4096, Length: 64}))
+		scalars, progress := &proto.Region{Arena: 1, Length: 320}, &proto.Region{Arena: 1, Offset: 4096, Length: 64}
+		_, err := h.Run(ctx, asked(5, backend.Job{Bases: id, Count: 10}, scalars, progress))
 		done <- err
 	}()
 	<-started

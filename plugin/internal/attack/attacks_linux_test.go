@@ -346,10 +346,11 @@ func silences(ctx context.Context, path string, _ int) error {
 func seed(space uint64, a *shm.Arena) *proto.RunRequest {
 	r := vector(space, 16)
 	operand := backend.Operand{Range: r, Stride: 1}
+	code := []backend.MapCode{{Op: backend.MapLoad}, {Op: backend.MapSquare}}
 	return request([]backend.Step{
 		backend.Write{Dst: r},
 		backend.Invert{Dst: r, Src: r},
-		backend.Map{Count: 16, Dst: operand, Args: []backend.Operand{operand}, Code: []backend.MapCode{{Op: backend.MapLoad}, {Op: backend.MapSquare}}},
+		backend.Map{Count: 16, Dst: operand, Args: []backend.Operand{operand}, Code: code},
 		backend.Read{Src: r},
 	}, &proto.Place{Bytes: wire.Region(a, 4096, 512), Progress: wire.Region(a, 0, 64)})
 }
