@@ -136,6 +136,27 @@ func TestProgram(t *testing.T) {
 	settled(t, c, 0)
 }
 
+// TestManyIndices: indices that are too many for a quick copy are there before the program
+// is, for they have no counter.
+func TestManyIndices(t *testing.T) {
+	c := mustOpen(t, spec(t, ""))
+	const n = inlineBytes/4 + 1
+	elements := backend.IndexElements(backend.BN254, n)
+	id := plugintest.Space(t, c, elements)
+	all := backend.Range{Space: id, Count: elements}
+	indices := make([]uint32, n)
+	for i := range indices {
+		indices[i] = uint32(i)
+	}
+	got, err := c.Run(ctx, []backend.Step{backend.WriteIndices{Dst: all, Indices: indices}, backend.Read{Src: all}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := shm.IndexBytes(indices); !bytes.Equal(got[1][:len(want)], want) {
+		t.Error("other indices are there")
+	}
+}
+
 // TestProgramLeavesNothing: what was written and read is nowhere in shared
 // memory afterwards, whichever way it went.
 func TestProgramLeavesNothing(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -240,16 +241,20 @@ func (a *budget) now() int64 {
 // TestRepliesCount: a reply counts until its host has read it, or is gone.
 func TestRepliesCount(t *testing.T) {
 	const count = wire.InlineAnswer / 32
-	d := startDaemon(t, &fake.Backend{}, wire.Daemon{})
+	var ran atomic.Int64
+	d := startDaemon(t, &fake.Backend{Started: func() { ran.Add(1) }}, wire.Daemon{})
 	h := dialByHand(t, d.path)
 	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 2 * count})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reads := func(n, count int) error {
+	program := func(n, count int, places ...*proto.Place) *proto.RunRequest {
 		one := backend.Read{Src: backend.Range{Space: backend.SpaceID(space.Space), Count: count}}
-		program := backend.EncodeSteps(slices.Repeat([]backend.Step{one}, n))
-		reply, err := h.Run(ctx, &proto.RunRequest{Call: rand.Uint64(), Program: program})
+		steps := backend.EncodeSteps(slices.Repeat([]backend.Step{one}, n))
+		return &proto.RunRequest{Call: rand.Uint64(), Program: steps, Places: places}
+	}
+	reads := func(n, count int) error {
+		reply, err := h.Run(ctx, program(n, count))
 		if err == nil && (len(reply.Answers) != n || len(reply.Answers[n-1]) != 32*count) {
 			t.Errorf("%d answers", len(reply.Answers))
 		}
@@ -268,8 +273,27 @@ func TestRepliesCount(t *testing.T) {
 	plugintest.Eventually(t, time.Minute, "replies that were read are counted no more", func() bool { return d.calls.now() == 0 })
 	invalid(t, "an answer that is too large for a reply", reads(1, count+1))
 	limit(3 * streamBytes)
-	if remote, ok := wire.FromStatus(reads(64, count)); !ok || !remote.Is(backend.ErrOutOfMemory) {
-		t.Errorf("a reply that there is no room for: %v", remote)
+	before := ran.Load()
+	if remote, ok := wire.FromStatus(reads(64, count)); !ok || !remote.Is(backend.ErrOutOfMemory) || ran.Load() != before {
+		t.Errorf("a reply that there is no room for: %v after %d programs", remote, ran.Load()-before)
+	}
+	a, err := shm.NewAnswerArena(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: 1 << 20}, a.File()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: a.ID(), Size: 1 << 20, Answers: true}); err != nil {
+		t.Fatal(err)
+	}
+	var places []*proto.Place
+	for i := range 64 {
+		places = append(places, &proto.Place{Step: uint32(i), Bytes: wire.Region(a, 0, wire.InlineAnswer)})
+	}
+	if _, err := h.Run(ctx, program(64, count, places...)); err != nil {
+		t.Errorf("answers that go to shared memory: %v", err)
 	}
 	if err := reads(1, count); err != nil {
 		t.Errorf("a small one: %v", err)

@@ -42,6 +42,11 @@ func TestWeigh(t *testing.T) {
 	if more, merr := Weigh(&proto.RunRequest{}, marshal(full[:2])); err != nil || merr != nil || more < small+stepBytes {
 		t.Errorf("a step more: %d after %d, %v, %v", more, small, err, merr)
 	}
+	const long = 10_000
+	constants, err := Weigh(&proto.RunRequest{}, marshal([]backend.Step{backend.Map{Constants: make([]byte, long)}}))
+	if err != nil || constants < small+long*programBytes {
+		t.Errorf("%d bytes more weigh %d after %d, %v", long, constants, small, err)
+	}
 	for what, b := range map[string][]byte{
 		"empty places":         bytes.Repeat([]byte{3<<3 | 2, 0}, MaxMessage/2),
 		"steps that never end": {2<<3 | 2, 4, 0xff, 0xff, 0xff, 0x7f},
