@@ -30,7 +30,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
@@ -93,7 +93,7 @@ func setOf(t *testing.T, system string, curve ecc.ID) (s set) {
 // known returns the name that the project has for a curve.
 func known(id ecc.ID) string {
 	for _, c := range backend.Curves() {
-		if layout.CurveID(c) == id {
+		if curves.ID(c) == id {
 			return c.String()
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -72,7 +73,7 @@ func ReadOnce() Hint { return func(s *engine.Source) { s.ReadOnce = true } }
 // usable returns why an engine takes no calls about gnark-crypto's types, nil when it
 // does.
 func usable(e *engine.Engine) error {
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return err
 	}
 	return e.Err()

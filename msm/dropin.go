@@ -8,6 +8,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -50,16 +51,15 @@ func (d DropIn[P, S]) MultiExp(p *P, points []P, scalars []S, config ecc.MultiEx
 	return p, nil
 }
 
-// jacobianPoint is what gnark-crypto's Jacobian points share.
-type jacobianPoint[P, J, S any] interface {
-	*J
-	FromAffine(*P) *J
-	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
+// jacobian is a Jacobian point that has MSMs.
+type jacobian[P, J, S any] interface {
+	curves.Jacobian[P, J]
+	curves.MultiExp[P, S, J]
 }
 
 // MultiExpJac calls d.MultiExp and gives a Jacobian result, like the method MultiExp of
 // gnark-crypto's Jacobian points.
-func MultiExpJac[P, J, S any, JP jacobianPoint[P, J, S]](d DropIn[P, S], j JP, points []P, scalars []S, config ecc.MultiExpConfig) (JP, error) {
+func MultiExpJac[P, J, S any, JP jacobian[P, J, S]](d DropIn[P, S], j JP, points []P, scalars []S, config ecc.MultiExpConfig) (JP, error) {
 	if d.g == nil {
 		return nil, errNoDropIn()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -66,7 +67,7 @@ func (g *Group[P, S]) ToLagrange(ctx context.Context, e *engine.Engine, powers [
 
 // program runs f with memory for n points, again where a backend dies.
 func (g *Group[P, S]) program(ctx context.Context, e *engine.Engine, n int, f func(context.Context, *engine.Session) error) error {
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return err
 	}
 	space := engine.Space{Elements: backend.Elements{Element: backend.PointOf(g.curve, g.group), Count: n}}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -40,14 +41,7 @@ type (
 	BW6761Session = Session[fr761.Element]
 )
 
-// element is what gnark-crypto's field elements share.
-type element[E any] interface {
-	*E
-	SetOne() *E
-	Neg(*E) *E
-}
-
-func newField[E comparable, P element[E]](curve backend.Curve) *Field[E] {
+func newField[E comparable, P curves.Element[E]](curve backend.Curve) *Field[E] {
 	f := &Field[E]{curve: curve}
 	P(&f.one).SetOne()
 	P(&f.minusOne).Neg(&f.one)
@@ -63,7 +57,7 @@ func (f *Field[E]) Curve() backend.Curve { return f.curve }
 // there is. Close the session; one that is forgotten is closed by the garbage
 // collector, with a warning in the log.
 func (f *Field[E]) Open(ctx context.Context, e *engine.Engine, elements int) (*Session[E], error) {
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return nil, err
 	}
 	core, err := e.OpenSession(ctx, f.space(elements))
@@ -79,7 +73,7 @@ func (f *Field[E]) Open(ctx context.Context, e *engine.Engine, elements int) (*S
 // backend failed: [engine.Engine.Repeat] says when, and what its errors are. run
 // begins from its inputs each time. by is the backend of the last session.
 func (f *Field[E]) Repeat(ctx context.Context, e *engine.Engine, elements int, run func(context.Context, *Session[E]) error) (by string, err error) {
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return "", err
 	}
 	return e.Repeat(ctx, f.space(elements), func(ctx context.Context, core *engine.Session) error {

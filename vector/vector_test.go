@@ -21,6 +21,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -282,10 +283,8 @@ func TestFields(t *testing.T) {
 }
 
 type number[E any] interface {
-	*E
+	curves.Element[E]
 	MustSetRandom() *E
-	Mul(_, _ *E) *E
-	Add(_, _ *E) *E
 }
 
 func testField[E comparable, P number[E]](t *testing.T, e *engine.Engine, f *vector.Field[E], name string) {

@@ -18,31 +18,9 @@ import (
 	fft761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
-
-// element is gnark-crypto's type of an element E.
-type element[E any] interface {
-	*E
-	Add(a, b *E) *E
-	Sub(a, b *E) *E
-	Mul(a, b *E) *E
-	Square(a *E) *E
-	Inverse(a *E) *E
-	SetOne() *E
-	IsZero() bool
-}
-
-// vector is gnark-crypto's type of a vector V of elements E, whose operations are
-// faster than those of elements where the processor has AVX-512.
-type vector[E, V any] interface {
-	*V
-	Add(a, b V)
-	Sub(a, b V)
-	Mul(a, b V)
-	ScalarMul(a V, b *E)
-	InnerProduct(b V) E
-}
 
 // fastFields makes the table of fields for New.
 func fastFields() func(backend.Curve) arithmetic {
@@ -56,9 +34,9 @@ func fastFields() func(backend.Curve) arithmetic {
 }
 
 // vectors is the arithmetic on gnark-crypto's vectors and transforms.
-type vectors[E any, V ~[]E, PE element[E], PV vector[E, V]] struct{ domains *domains[E] }
+type vectors[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V]] struct{ domains *domains[E] }
 
-func newField[E any, V ~[]E, PE element[E], PV vector[E, V], T domain[E, D, O], D, O, P any](
+func newField[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V], T curves.Transforms[E, D, O], D, O, P any](
 	newDomain func(uint64, ...P) T, cached, withoutTables func() P, dif, dit D, tasks func(int) O,
 ) arithmetic {
 	return vectors[E, V, PE, PV]{&domains[E]{make: func(n int) butterflies[E] {
@@ -121,7 +99,7 @@ func (f vectors[E, V, PE, PV]) gather(ctx context.Context, dst, src []byte, inde
 
 // powers are those of an element z below z^n, in natural order or, where n is a
 // power of two, reversed: the one at place b*block+i is factor(b) * low[i].
-type powers[E any, V ~[]E, PE element[E]] struct {
+type powers[E any, V ~[]E, PE curves.Element[E]] struct {
 	low     V
 	squares []E // z^(2^k)
 	shift   int // the bits of a number of a reversed block are reversed in 64-shift

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // mapped runs the code once for each block of elements, not for each element, so
@@ -134,7 +135,7 @@ func (o *operand[E, V]) store(from V, k uint64) {
 }
 
 // stack runs code on blocks of elements.
-type stack[E any, V ~[]E, PE element[E], PV vector[E, V]] struct {
+type stack[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V]] struct {
 	args      []operand[E, V]
 	constants V
 	zero      V

@@ -1,11 +1,7 @@
 package cpu
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"iter"
 	"math"
 	"math/big"
@@ -13,18 +9,9 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/consensys/gnark-crypto/ecc"
-	"github.com/consensys/gnark-crypto/ecc/bls12-377"
-	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	"github.com/consensys/gnark-crypto/ecc/bn254"
-	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	"github.com/consensys/gnark-crypto/ecc/bw6-761"
-	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -43,80 +30,18 @@ type group interface {
 	encode(ctx context.Context, dst, src []byte, as backend.Encoding) error
 }
 
-// affinePoint is gnark-crypto's type of a point P with J its Jacobian form, which has
-// C and U as compressed and uncompressed bytes.
-type affinePoint[P, J, C, U any] interface {
-	local.Affine[P, J]
-	Neg(*P) *P
-	IsInSubGroup() bool
-	Bytes() C
-	RawBytes() U
-}
-
-// jacobianPoint is gnark-crypto's type of a point P in Jacobian form; S is the type of
-// scalars.
-type jacobianPoint[P, J, S any] interface {
-	*J
-	AddMixed(*P) *J
-	AddAssign(*J) *J
-	SubAssign(*J) *J
-	DoubleAssign() *J
-	FromAffine(*P) *J
-	ScalarMultiplication(*J, *big.Int) *J
-	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
-}
-
-// scalarElement is gnark-crypto's type of a scalar S.
-type scalarElement[S any] interface {
-	*S
-	BigInt(*big.Int) *big.Int
-	SetBigInt(*big.Int) *S
-	Mul(a, b *S) *S
-	SetOne() *S
-}
-
-// decoder is gnark-crypto's type Decoder.
-type decoder interface {
-	Decode(any) error
-	BytesRead() int64
-}
-
-// decode254 and those below make decoders of points that do not check their group.
-func decode254(r io.Reader) decoder { return bn254.NewDecoder(r, bn254.NoSubgroupChecks()) }
-func decode377(r io.Reader) decoder { return bls12377.NewDecoder(r, bls12377.NoSubgroupChecks()) }
-func decode381(r io.Reader) decoder { return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks()) }
-func decode761(r io.Reader) decoder { return bw6761.NewDecoder(r, bw6761.NoSubgroupChecks()) }
-
-// fastPoints makes the table of groups for New.
+// fastPoints returns the arithmetic of a group for New.
 func fastPoints(e backend.Element) group {
-	f := numbersOf(e.Curve)
-	return [...][2]group{
-		backend.BN254: {
-			&points[bn254.G1Affine, bn254.G1Jac, fr254.Element, [32]byte, [64]byte, *bn254.G1Affine, *bn254.G1Jac, *fr254.Element]{e, f, decode254, bn254.BatchJacobianToAffineG1},
-			&points[bn254.G2Affine, bn254.G2Jac, fr254.Element, [64]byte, [128]byte, *bn254.G2Affine, *bn254.G2Jac, *fr254.Element]{e, f, decode254, nil},
-		},
-		backend.BLS12377: {
-			&points[bls12377.G1Affine, bls12377.G1Jac, fr377.Element, [48]byte, [96]byte, *bls12377.G1Affine, *bls12377.G1Jac, *fr377.Element]{e, f, decode377, bls12377.BatchJacobianToAffineG1},
-			&points[bls12377.G2Affine, bls12377.G2Jac, fr377.Element, [96]byte, [192]byte, *bls12377.G2Affine, *bls12377.G2Jac, *fr377.Element]{e, f, decode377, nil},
-		},
-		backend.BLS12381: {
-			&points[bls12381.G1Affine, bls12381.G1Jac, fr381.Element, [48]byte, [96]byte, *bls12381.G1Affine, *bls12381.G1Jac, *fr381.Element]{e, f, decode381, bls12381.BatchJacobianToAffineG1},
-			&points[bls12381.G2Affine, bls12381.G2Jac, fr381.Element, [96]byte, [192]byte, *bls12381.G2Affine, *bls12381.G2Jac, *fr381.Element]{e, f, decode381, nil},
-		},
-		backend.BW6761: {
-			&points[bw6761.G1Affine, bw6761.G1Jac, fr761.Element, [96]byte, [192]byte, *bw6761.G1Affine, *bw6761.G1Jac, *fr761.Element]{e, f, decode761, bw6761.BatchJacobianToAffineG1},
-			&points[bw6761.G2Affine, bw6761.G2Jac, fr761.Element, [96]byte, [192]byte, *bw6761.G2Affine, *bw6761.G2Jac, *fr761.Element]{e, f, decode761, nil},
-		},
-	}[e.Curve][e.Group-backend.G1]
+	return &points{e, numbersOf(e.Curve), curves.GroupOf(e.Curve, e.Group), curves.Of(e.Curve).Fr}
 }
 
 // points is the group arithmetic on gnark-crypto's types. It takes a time that depends
 // on the scalars.
-type points[P, J, S, C, U any, PP affinePoint[P, J, C, U], PJ jacobianPoint[P, J, S], PS scalarElement[S]] struct {
+type points struct {
 	of      backend.Element
 	numbers numbers
-	decoder func(io.Reader) decoder
-	batch   func([]J) []P // to affine; nil where gnark-crypto has none
+	group   curves.Group
+	scalars curves.Field
 }
 
 // Points are computed in blocks, whose sums become affine together. Processors take
@@ -126,38 +51,41 @@ const (
 	pointsAlone = 16
 )
 
-func viewOf[T any](b []byte) []T {
-	v, err := layout.View[T](b)
+// pointsIn returns memory as points. Its alignment and length are right, see group.
+func pointsIn(g curves.Group, b []byte) curves.Points {
+	p, err := g.Points(b)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// in returns memory as points.
+func (g *points) in(b []byte) curves.Points { return pointsIn(g.group, b) }
+
+// scalarsIn returns memory as scalars.
+func (g *points) scalarsIn(b []byte) curves.Elements {
+	e, err := g.scalars.Elements(b)
 	if err != nil {
 		panic(err) // its alignment and length are right, see group
 	}
-	return v
+	return e
 }
 
-// affine sets dst to src.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) affine(dst []P, src []J) {
-	if g.batch != nil && len(src) > 1 {
-		copy(dst, g.batch(src))
-		return
-	}
-	for i := range src {
-		PP(&dst[i]).FromJacobian(&src[i])
-	}
-}
-
-// blocks sets each of dst to what of makes of it, on every processor, grain at a time.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) blocks(ctx context.Context, dst []P, grain int, of func() func(i int, sum *J)) error {
-	return each(ctx, len(dst), grain, func(parts iter.Seq2[int, int]) {
+// blocks sets each of dst to what of makes of it, on every processor, grain at a time: what of
+// returns makes the sum for point i at a place of sums, which is infinity before.
+func (g *points) blocks(ctx context.Context, dst curves.Points, grain int, of func() func(i int, sums curves.Sums, at int)) error {
+	return each(ctx, dst.Len(), grain, func(parts iter.Seq2[int, int]) {
 		set := of()
-		sums := make([]J, grain)
-		defer clear(sums)
+		sums := g.group.Sums(grain)
+		defer sums.Clear()
 		for lo, hi := range parts {
-			some := sums[:hi-lo]
-			clear(some)
-			for i := range some {
-				set(lo+i, &some[i])
+			some := sums.Part(0, hi-lo)
+			some.Clear()
+			for i := range hi - lo {
+				set(lo+i, some, i)
 			}
-			g.affine(dst[lo:hi], some)
+			some.Affine(dst.Part(lo, hi))
 		}
 	})
 }
@@ -168,72 +96,71 @@ const (
 	manyOfRow  = 32
 )
 
-func (g *points[P, J, S, C, U, PP, PJ, PS]) multiply(ctx context.Context, c *local.Call, dst, src, scalars []byte, terms int) error {
-	to, from, by := viewOf[P](dst), viewOf[P](src), viewOf[S](scalars)
+func (g *points) multiply(ctx context.Context, c *local.Call, dst, src, scalars []byte, terms int) error {
+	to, from, by := g.in(dst), g.in(src), g.scalarsIn(scalars)
+	points, factors := from.Len(), by.Len()
 	terms = max(terms, 1)
 	switch {
-	case len(to) == 0:
+	case to.Len() == 0:
 		return backend.Ended(ctx)
-	case len(by) > 0 && len(from) == 1 && len(to)*terms >= manyOfBase:
-		return g.fixedBase(ctx, to, &from[0], by, terms)
-	case len(by) > 0 && terms >= manyOfRow:
-		return c.Attempt(ctx, func() error { return g.rows(ctx, to, from, by, terms) })
+	case factors > 0 && points == 1 && to.Len()*terms >= manyOfBase:
+		return g.fixedBase(ctx, to, from, by, terms)
+	case factors > 0 && terms >= manyOfRow:
+		return c.Attempt(ctx, func() error { return g.rows(ctx, to, src, scalars, terms) })
 	}
-	return g.blocks(ctx, to, min(pointBlock, max(1, pointsAlone*16/terms)), func() func(int, *J) {
+	return g.blocks(ctx, to, min(pointBlock, max(1, pointsAlone*16/terms)), func() func(int, curves.Sums, int) {
 		var k big.Int
-		return func(j int, sum *J) {
+		product := g.group.Sums(1)
+		return func(j int, sums curves.Sums, at int) {
 			for i := j * terms; i < (j+1)*terms; i++ {
-				p := &from[i%len(from)]
-				if len(by) == 0 {
-					PJ(sum).AddMixed(p)
+				if factors == 0 {
+					sums.Add(at, from, i%points)
 					continue
 				}
-				var product J
-				PJ(&product).FromAffine(p)
-				g.times(&product, &by[i%len(by)], &k)
-				PJ(sum).AddAssign(&product)
+				product.Set(0, from, i%points)
+				times(product, 0, by, i%factors, &k)
+				sums.AddSum(at, product, 0)
 			}
 		}
 	})
 }
 
-// times multiplies p by a scalar; k is room for it, and wiped.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) times(p *J, by *S, k *big.Int) {
-	PJ(p).ScalarMultiplication(p, PS(by).BigInt(k))
+// times multiplies sum i by a scalar; k is room for it, and wiped.
+func times(sums curves.Sums, i int, by curves.Elements, at int, k *big.Int) {
+	sums.Multiply(i, by.Int(at, k))
 	clear(k.Bits())
 }
 
 // fixedBase multiplies one point, of which a table has the multiples by every byte at
 // every place of a scalar: a product is as many additions as a scalar has bytes.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) fixedBase(ctx context.Context, dst []P, base *P, by []S, terms int) error {
+func (g *points) fixedBase(ctx context.Context, dst, base curves.Points, by curves.Elements, terms int) error {
 	const width = 256
 	size := g.of.Curve.ScalarBytes()
-	table, row := make([]P, size*width), make([]J, width)
-	var place J
-	PJ(&place).FromAffine(base)
+	table, row, place := g.group.New(size*width), g.group.Sums(width), g.group.Sums(1)
+	place.Set(0, base, 0)
 	for w := range size {
 		if err := backend.Yield(ctx); err != nil {
 			return err
 		}
-		clear(row)
+		row.Clear()
 		for k := 1; k < width; k++ {
-			row[k] = row[k-1]
-			PJ(&row[k]).AddAssign(&place)
+			row.SetSum(k, row, k-1)
+			row.AddSum(k, place, 0)
 		}
-		g.affine(table[w*width:(w+1)*width], row)
+		row.Affine(table.Part(w*width, (w+1)*width))
 		for range 8 {
-			PJ(&place).DoubleAssign()
+			place.Double(0)
 		}
 	}
-	return g.blocks(ctx, dst, max(1, pointBlock/terms), func() func(int, *J) {
+	return g.blocks(ctx, dst, max(1, pointBlock/terms), func() func(int, curves.Sums, int) {
 		var k big.Int
 		digits := make([]byte, size)
-		return func(j int, sum *J) {
+		return func(j int, sums curves.Sums, at int) {
 			for i := j * terms; i < (j+1)*terms; i++ {
-				PS(&by[i%len(by)]).BigInt(&k).FillBytes(digits)
+				by.Int(i%by.Len(), &k).FillBytes(digits)
 				for w := range size {
 					if d := digits[size-1-w]; d != 0 {
-						PJ(sum).AddMixed(&table[w*width+int(d)])
+						sums.Add(at, table, w*width+int(d))
 					}
 				}
 			}
@@ -244,56 +171,53 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) fixedBase(ctx context.Context, dst [
 }
 
 // rows has gnark-crypto's MultiExp compute each sum.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) rows(ctx context.Context, dst []P, src []P, by []S, terms int) error {
-	tasks := max(1, runtime.GOMAXPROCS(0)/len(dst))
+func (g *points) rows(ctx context.Context, dst curves.Points, src, by []byte, terms int) error {
+	tasks := min(max(1, runtime.GOMAXPROCS(0)/dst.Len()), 1024)
 	var failed atomic.Pointer[error]
-	err := g.blocks(ctx, dst, max(1, pointBlock/terms), func() func(int, *J) {
-		own, scalars := make([]P, terms), make([]S, terms)
-		return func(j int, sum *J) {
-			p, s := row(src, own, j), row(by, scalars, j)
-			if _, err := PJ(sum).MultiExp(p, s, ecc.MultiExpConfig{NbTasks: min(tasks, 1024)}); err != nil {
+	err := g.blocks(ctx, dst, max(1, pointBlock/terms), func() func(int, curves.Sums, int) {
+		own, scalars := g.group.New(terms).Bytes(), g.scalars.New(terms).Bytes()
+		return func(j int, sums curves.Sums, at int) {
+			p, s := g.in(row(src, own, j)), g.scalarsIn(row(by, scalars, j))
+			if err := sums.MultiExp(at, p, s, tasks); err != nil {
 				failed.Store(&err)
 			}
 			clear(scalars)
 		}
 	})
 	if e := failed.Load(); e != nil {
-		return fmt.Errorf("%w: gnark-crypto: %w", backend.ErrInternal, *e)
+		return *e
 	}
 	return err
 }
 
-// row returns row j of elements that are repeated, as many as own has room for: where they
+// row returns row j of memory that is repeated, of as many bytes as own has: where they
 // lie, or copied to own.
-func row[T any](all, own []T, j int) []T {
+func row(all, own []byte, j int) []byte {
 	at := j * len(own) % len(all)
 	if at+len(own) <= len(all) {
 		return all[at : at+len(own)]
 	}
-	for i := range own {
-		own[i] = all[(at+i)%len(all)]
+	for n := 0; n < len(own); {
+		n += copy(own[n:], all[(at+n)%len(all):])
 	}
 	return own
 }
 
-func (g *points[P, J, S, C, U, PP, PJ, PS]) add(ctx context.Context, dst []byte, plus, minus [][]byte) error {
-	to := viewOf[P](dst)
-	views := func(all [][]byte) (v [][]P) {
+func (g *points) add(ctx context.Context, dst []byte, plus, minus [][]byte) error {
+	views := func(all [][]byte) (v []curves.Points) {
 		for _, b := range all {
-			v = append(v, viewOf[P](b))
+			v = append(v, g.in(b))
 		}
 		return v
 	}
 	more, less := views(plus), views(minus)
-	return g.blocks(ctx, to, pointBlock, func() func(int, *J) {
-		return func(i int, sum *J) {
+	return g.blocks(ctx, g.in(dst), pointBlock, func() func(int, curves.Sums, int) {
+		return func(i int, sums curves.Sums, at int) {
 			for _, p := range more {
-				PJ(sum).AddMixed(&p[i%len(p)])
+				sums.Add(at, p, i%p.Len())
 			}
 			for _, p := range less {
-				var negative P
-				PP(&negative).Neg(&p[i%len(p)])
-				PJ(sum).AddMixed(&negative)
+				sums.Subtract(at, p, i%p.Len())
 			}
 		}
 	})
@@ -301,10 +225,10 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) add(ctx context.Context, dst []byte,
 
 // transform computes a radix-2 transform of points in Jacobian form: by decimation in
 // frequency from natural order, and in time from reversed order.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) transform(ctx context.Context, _ *local.Call, dst, src []byte, t *backend.Transform) error {
-	to, from := viewOf[P](dst), viewOf[P](src)
+func (g *points) transform(ctx context.Context, _ *local.Call, dst, src []byte, t *backend.Transform) error {
+	to, from := g.in(dst), g.in(src)
 	batch := max(t.Batch, 1)
-	n, given := len(to)/batch, len(from)/batch
+	n, given := to.Len()/batch, from.Len()/batch
 	f := g.numbers
 	w, shift, scale := f.root(n), big.NewInt(1), big.NewInt(1)
 	if len(t.Shift) > 0 {
@@ -316,15 +240,17 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) transform(ctx context.Context, _ *lo
 		scale.ModInverse(big.NewInt(int64(n)), f.r)
 	}
 	roots := g.powers(big.NewInt(1), w, n/2)
-	var factors []S // of the coefficients, which are the results of an inverse
+	var factors curves.Elements // of the coefficients, which are the results of an inverse
 	if t.Inverse && n > 1 || len(t.Shift) > 0 {
 		factors = g.powers(scale, shift, n)
+		defer clear(factors.Bytes())
 	}
-	defer clear(factors)
 	turn := 64 - bits.TrailingZeros(uint(n))
 	reverse := func(i int) int { return int(bits.Reverse64(uint64(i)) >> turn) }
-	scaled := func(a []J, o backend.Order) error {
-		return each(ctx, len(a), pointsAlone, func(parts iter.Seq2[int, int]) {
+	a := g.group.Sums(n)
+	defer a.Clear()
+	scaled := func(o backend.Order) error {
+		return each(ctx, n, pointsAlone, func(parts iter.Seq2[int, int]) {
 			var k big.Int
 			for lo, hi := range parts {
 				for i := lo; i < hi; i++ {
@@ -332,38 +258,40 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) transform(ctx context.Context, _ *lo
 					if o == backend.Reversed {
 						at = reverse(i)
 					}
-					g.times(&a[i], &factors[at], &k)
+					times(a, i, factors, at, &k)
 				}
 			}
 		})
 	}
-	a := make([]J, n)
-	defer clear(a)
+	left := backend.Reversed // the order in which butterflies leave a
+	if t.From == backend.Reversed {
+		left = backend.Natural
+	}
 	for v := range batch {
-		clear(a)
-		for i, p := range from[v*given : (v+1)*given] {
-			PJ(&a[i]).FromAffine(&p)
+		a.Clear()
+		for i := range given {
+			a.Set(i, from, v*given+i)
 		}
 		if factors != nil && !t.Inverse {
-			if err := scaled(a, t.From); err != nil {
+			if err := scaled(t.From); err != nil {
 				return err
 			}
 		}
 		if err := g.butterflies(ctx, a, roots, t.From); err != nil {
 			return err
 		}
-		if t.From == backend.Natural && t.To == backend.Natural {
-			if err := bitReverse(ctx, a, n); err != nil {
-				return err
-			}
-		}
 		if factors != nil && t.Inverse {
-			if err := scaled(a, t.To); err != nil {
+			if err := scaled(left); err != nil {
 				return err
 			}
 		}
-		if err := g.blocks(ctx, to[v*n:(v+1)*n], pointBlock, func() func(int, *J) {
-			return func(i int, sum *J) { *sum = a[i] }
+		if err := g.blocks(ctx, to.Part(v*n, (v+1)*n), pointBlock, func() func(int, curves.Sums, int) {
+			return func(i int, sums curves.Sums, at int) {
+				if left != t.To {
+					i = reverse(i)
+				}
+				sums.SetSum(at, a, i)
+			}
 		}); err != nil {
 			return err
 		}
@@ -371,22 +299,20 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) transform(ctx context.Context, _ *lo
 	return nil
 }
 
-// powers returns first, first ratio, first ratio^2 and so on, n of them.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) powers(first, ratio *big.Int, n int) []S {
-	all := make([]S, n)
-	var z, by S
-	PS(&z).SetBigInt(first)
-	PS(&by).SetBigInt(ratio)
-	for i := range all {
-		all[i] = z
-		PS(&z).Mul(&z, &by)
+// powers returns first, first ratio, first ratio^2 and so on, n of them, and ratio behind them.
+func (g *points) powers(first, ratio *big.Int, n int) curves.Elements {
+	all := g.scalars.New(n + 1)
+	all.SetInt(0, first)
+	all.SetInt(n, ratio)
+	for i := 1; i < n; i++ {
+		all.Mul(i, i-1, n)
 	}
 	return all
 }
 
-// butterflies transforms a, whose length is twice that of roots or one.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) butterflies(ctx context.Context, a []J, roots []S, from backend.Order) error {
-	n := len(a)
+// butterflies transforms a, by the powers of a root of its order.
+func (g *points) butterflies(ctx context.Context, a curves.Sums, roots curves.Elements, from backend.Order) error {
+	n := a.Len()
 	for half := n / 2; half > 0; half /= 2 {
 		m := half // from natural order the halves become shorter
 		if from == backend.Reversed {
@@ -394,21 +320,21 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) butterflies(ctx context.Context, a [
 		}
 		if err := each(ctx, n/2, pointsAlone, func(parts iter.Seq2[int, int]) {
 			var k big.Int
+			difference := g.group.Sums(1)
 			for lo, hi := range parts {
 				for i := lo; i < hi; i++ {
-					at := i/m*2*m + i%m
-					x, y, w := &a[at], &a[at+m], &roots[i%m*(n/2/m)]
+					x := i/m*2*m + i%m
+					y, w := x+m, i%m*(n/2/m)
 					if from == backend.Reversed && i%m > 0 {
-						g.times(y, w, &k)
+						times(a, y, roots, w, &k)
 					}
-					sum := *x
-					PJ(&sum).AddAssign(y)
-					difference := *x
-					PJ(&difference).SubAssign(y)
+					difference.SetSum(0, a, x)
+					difference.SubtractSum(0, a, y)
+					a.AddSum(x, a, y)
 					if from == backend.Natural && i%m > 0 {
-						g.times(&difference, w, &k)
+						times(difference, 0, roots, w, &k)
 					}
-					*x, *y = sum, difference
+					a.SetSum(y, difference, 0)
 				}
 			}
 		}); err != nil {
@@ -438,14 +364,13 @@ func (f *found) add(i int) {
 	}
 }
 
-func (g *points[P, J, S, C, U, PP, PJ, PS]) check(ctx context.Context, src []byte, subgroup bool) (bad, first int, err error) {
-	from, size, q := viewOf[P](src), g.of.Bytes(), layout.BaseField(g.of.Curve)
+func (g *points) check(ctx context.Context, src []byte, subgroup bool) (bad, first int, err error) {
+	from, size, q := g.in(src), g.of.Bytes(), layout.BaseField(g.of.Curve)
 	wrong := newFound()
-	err = each(ctx, len(from), pointBlock, func(parts iter.Seq2[int, int]) {
+	err = each(ctx, from.Len(), pointBlock, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
 			for i := lo; i < hi; i++ {
-				p := PP(&from[i])
-				if layout.FirstNotBelow(src[i*size:(i+1)*size], q) >= 0 || !p.IsOnCurve() || subgroup && !p.IsInSubGroup() {
+				if layout.FirstNotBelow(src[i*size:(i+1)*size], q) >= 0 || !from.OnCurve(i) || subgroup && !from.InSubgroup(i) {
 					wrong.add(i)
 				}
 			}
@@ -454,15 +379,13 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) check(ctx context.Context, src []byt
 	return int(wrong.count.Load()), int(wrong.first.Load()), err
 }
 
-var errOther = errors.New("another encoding")
-
-func (g *points[P, J, S, C, U, PP, PJ, PS]) decode(ctx context.Context, dst, src []byte, as backend.Encoding) (int, error) {
-	to, size := viewOf[P](dst), as.Bytes(g.of)
+func (g *points) decode(ctx context.Context, dst, src []byte, as backend.Encoding) (int, error) {
+	to, size := g.in(dst), as.Bytes(g.of)
 	wrong := newFound()
-	err := each(ctx, len(to), pointBlock, func(parts iter.Seq2[int, int]) {
+	err := each(ctx, to.Len(), pointBlock, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
 			for i := lo; i < hi; i++ {
-				if g.decoded(&to[i], src[i*size:(i+1)*size]) != nil {
+				if to.Decode(i, src[i*size:(i+1)*size]) != nil {
 					wrong.add(i)
 				}
 			}
@@ -474,29 +397,12 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) decode(ctx context.Context, dst, src
 	return int(wrong.first.Load()), nil
 }
 
-// decoded sets p to the point that b encodes.
-func (g *points[P, J, S, C, U, PP, PJ, PS]) decoded(p *P, b []byte) error {
-	d := g.decoder(bytes.NewReader(b))
-	if err := d.Decode(p); err != nil {
-		return err
-	}
-	if d.BytesRead() != int64(len(b)) {
-		return errOther // a compressed point where an uncompressed one should be
-	}
-	return nil
-}
-
-func (g *points[P, J, S, C, U, PP, PJ, PS]) encode(ctx context.Context, dst, src []byte, as backend.Encoding) error {
-	from, size := viewOf[P](src), as.Bytes(g.of)
-	return each(ctx, len(from), pointBlock, func(parts iter.Seq2[int, int]) {
+func (g *points) encode(ctx context.Context, dst, src []byte, as backend.Encoding) error {
+	from, size := g.in(src), as.Bytes(g.of)
+	return each(ctx, from.Len(), pointBlock, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
 			for i := lo; i < hi; i++ {
-				to := dst[i*size : (i+1)*size]
-				if as == backend.Compressed {
-					copy(to, layout.Bytes([]C{PP(&from[i]).Bytes()}))
-				} else {
-					copy(to, layout.Bytes([]U{PP(&from[i]).RawBytes()}))
-				}
+				from.Encode(i, dst[i*size:(i+1)*size], as)
 			}
 		}
 	})

@@ -5,14 +5,9 @@ import (
 	"math/big"
 	"slices"
 
-	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
-	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // numbers is the reference arithmetic: elements are numbers of math/big, and every
@@ -26,30 +21,18 @@ type numbers struct {
 }
 
 func numbersOf(c backend.Curve) numbers {
-	r := layout.CurveID(c).ScalarField()
+	r := c.ScalarField()
 	radix := new(big.Int).Lsh(big.NewInt(1), uint(8*c.ScalarBytes()))
-	return numbers{c.ScalarBytes(), r, radix, new(big.Int).ModInverse(radix, r), [...]func(int) *big.Int{
-		backend.BN254:    rootOf(fr254.Generator),
-		backend.BLS12377: rootOf(fr377.Generator),
-		backend.BLS12381: rootOf(fr381.Generator),
-		backend.BW6761:   rootOf(fr761.Generator),
-	}[c]}
-}
-
-func referenceField(c backend.Curve) arithmetic { return numbersOf(c) }
-
-func rootOf[E any, PE interface {
-	*E
-	BigInt(*big.Int) *big.Int
-}](generator func(uint64) (E, error)) func(int) *big.Int {
-	return func(n int) *big.Int {
-		w, err := generator(uint64(n))
+	return numbers{c.ScalarBytes(), r, radix, new(big.Int).ModInverse(radix, r), func(n int) *big.Int {
+		w, err := curves.Of(c).Fr.Root(n)
 		if err != nil {
 			panic(err) // the field's two-adicity was checked
 		}
-		return PE(&w).BigInt(new(big.Int))
-	}
+		return w.Int(0, new(big.Int))
+	}}
 }
+
+func referenceField(c backend.Curve) arithmetic { return numbersOf(c) }
 
 // number returns the value of an element in Montgomery form: b/R mod r, b little-endian.
 func (f numbers) number(b []byte) *big.Int {

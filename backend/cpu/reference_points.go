@@ -3,106 +3,76 @@ package cpu
 import (
 	"bytes"
 	"context"
-	"io"
 	"math/big"
 	"slices"
 
-	"github.com/consensys/gnark-crypto/ecc/bls12-377"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bn254"
-	"github.com/consensys/gnark-crypto/ecc/bw6-761"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // referencePoints returns the arithmetic of a group for NewReference.
 func referencePoints(e backend.Element) group {
-	f := numbersOf(e.Curve)
-	return [...][2]group{
-		backend.BN254: {
-			pointByPoint[bn254.G1Affine, bn254.G1Jac, *bn254.G1Affine, *bn254.G1Jac]{f, e, decode254},
-			pointByPoint[bn254.G2Affine, bn254.G2Jac, *bn254.G2Affine, *bn254.G2Jac]{f, e, decode254},
-		},
-		backend.BLS12377: {
-			pointByPoint[bls12377.G1Affine, bls12377.G1Jac, *bls12377.G1Affine, *bls12377.G1Jac]{f, e, decode377},
-			pointByPoint[bls12377.G2Affine, bls12377.G2Jac, *bls12377.G2Affine, *bls12377.G2Jac]{f, e, decode377},
-		},
-		backend.BLS12381: {
-			pointByPoint[bls12381.G1Affine, bls12381.G1Jac, *bls12381.G1Affine, *bls12381.G1Jac]{f, e, decode381},
-			pointByPoint[bls12381.G2Affine, bls12381.G2Jac, *bls12381.G2Affine, *bls12381.G2Jac]{f, e, decode381},
-		},
-		backend.BW6761: {
-			pointByPoint[bw6761.G1Affine, bw6761.G1Jac, *bw6761.G1Affine, *bw6761.G1Jac]{f, e, decode761},
-			pointByPoint[bw6761.G2Affine, bw6761.G2Jac, *bw6761.G2Affine, *bw6761.G2Jac]{f, e, decode761},
-		},
-	}[e.Curve][e.Group-backend.G1]
+	return pointByPoint{numbersOf(e.Curve), e, curves.GroupOf(e.Curve, e.Group)}
 }
 
 // pointByPoint is the reference arithmetic of a group: products are double-and-add, every
 // step is what its definition says, a transform n^2 products.
-type pointByPoint[P, J any, PP local.Affine[P, J], PJ adder[P, J]] struct {
+type pointByPoint struct {
 	numbers
-	of      backend.Element
-	decoder func(io.Reader) decoder
+	of    backend.Element
+	group curves.Group
 }
 
-// addTimes adds k p to sum.
-func (g pointByPoint[P, J, PP, PJ]) addTimes(sum *J, p *P, k *big.Int) {
-	var product J
-	for bit := k.BitLen() - 1; bit >= 0; bit-- {
-		PJ(&product).DoubleAssign()
-		if k.Bit(bit) == 1 {
-			PJ(&product).AddMixed(p)
-		}
-	}
-	PJ(sum).AddAssign(&product)
+// put writes the first of sums as point i.
+func (g pointByPoint) put(dst []byte, i int, sum curves.Sums) {
+	copy(dst[i*g.of.Bytes():(i+1)*g.of.Bytes()], sum.Point(0))
 }
 
-func (g pointByPoint[P, J, PP, PJ]) multiply(ctx context.Context, _ *local.Call, dst, src, scalars []byte, terms int) error {
-	to, from, by := viewOf[P](dst), viewOf[P](src), g.list(scalars)
+func (g pointByPoint) multiply(ctx context.Context, _ *local.Call, dst, src, scalars []byte, terms int) error {
+	from, by := pointsIn(g.group, src), g.list(scalars)
 	if scalars == nil {
 		by = []*big.Int{big.NewInt(1)}
 	}
-	results := make([]P, len(to))
-	for j := range results {
-		var sum J
+	results := make([]byte, len(dst))
+	sum, product := g.group.Sums(1), g.group.Sums(1)
+	for j := range len(dst) / g.of.Bytes() {
+		sum.Clear()
 		for i := range max(terms, 1) {
 			if err := backend.Ended(ctx); err != nil {
 				return err
 			}
 			at := j*max(terms, 1) + i
-			g.addTimes(&sum, &from[at%len(from)], by[at%len(by)])
+			addTimes(sum, product, from, at%from.Len(), by[at%len(by)])
 		}
-		PP(&results[j]).FromJacobian(&sum)
+		g.put(results, j, sum)
 	}
-	copy(to, results)
+	copy(dst, results)
 	return nil
 }
 
-func (g pointByPoint[P, J, PP, PJ]) add(_ context.Context, dst []byte, plus, minus [][]byte) error {
-	to := viewOf[P](dst)
-	results := make([]P, len(to))
-	for i := range results {
-		var sum J
+func (g pointByPoint) add(_ context.Context, dst []byte, plus, minus [][]byte) error {
+	results := make([]byte, len(dst))
+	sum, product := g.group.Sums(1), g.group.Sums(1)
+	for i := range len(dst) / g.of.Bytes() {
+		sum.Clear()
 		for k, b := range slices.Concat(plus, minus) {
 			sign := big.NewInt(1)
 			if k >= len(plus) {
 				sign.Sub(g.r, sign)
 			}
-			p := viewOf[P](b)
-			g.addTimes(&sum, &p[i%len(p)], sign)
+			p := pointsIn(g.group, b)
+			addTimes(sum, product, p, i%p.Len(), sign)
 		}
-		PP(&results[i]).FromJacobian(&sum)
+		g.put(results, i, sum)
 	}
-	copy(to, results)
+	copy(dst, results)
 	return nil
 }
 
-func (g pointByPoint[P, J, PP, PJ]) transform(ctx context.Context, _ *local.Call, dst, src []byte, t *backend.Transform) error {
-	to, batch := viewOf[P](dst), max(t.Batch, 1)
-	n := len(to) / batch
+func (g pointByPoint) transform(ctx context.Context, _ *local.Call, dst, src []byte, t *backend.Transform) error {
+	size, batch := g.of.Bytes(), max(t.Batch, 1)
+	n := len(dst) / size / batch
 	w, shift, scale := g.root(n), big.NewInt(1), big.NewInt(1)
 	if len(t.Shift) > 0 {
 		shift = g.number(t.Shift)
@@ -113,12 +83,14 @@ func (g pointByPoint[P, J, PP, PJ]) transform(ctx context.Context, _ *local.Call
 		scale.ModInverse(big.NewInt(int64(n)), g.r)
 	}
 	power := func(z *big.Int, e int) *big.Int { return new(big.Int).Exp(z, big.NewInt(int64(e)), g.r) }
-	var all []P
-	for in := range slices.Chunk(viewOf[P](src), len(src)/g.of.Bytes()/batch) {
-		in = natural(slices.Clone(in), t.From)
-		out := make([]P, n)
+	sum, product := g.group.Sums(1), g.group.Sums(1)
+	var all [][]byte
+	for part := range slices.Chunk(src, len(src)/batch) {
+		in := natural(slices.Collect(slices.Chunk(slices.Clone(part), size)), t.From)
+		from := pointsIn(g.group, slices.Concat(in...))
+		out := make([][]byte, n)
 		for j := range out {
-			var sum J
+			sum.Clear()
 			for k := range in {
 				if err := backend.Ended(ctx); err != nil {
 					return err
@@ -129,19 +101,19 @@ func (g pointByPoint[P, J, PP, PJ]) transform(ctx context.Context, _ *local.Call
 				} else {
 					g.times(factor, power(shift, k))
 				}
-				g.addTimes(&sum, &in[k], factor)
+				addTimes(sum, product, from, k, factor)
 			}
-			PP(&out[j]).FromJacobian(&sum)
+			out[j] = sum.Point(0)
 		}
 		all = append(all, natural(out, t.To)...)
 	}
-	copy(to, all)
+	copy(dst, slices.Concat(all...))
 	return nil
 }
 
 // coordinates returns the numbers of Fp that a point is made of: X and Y, each with its
 // parts in order. They are not below q if the memory has such.
-func (g pointByPoint[P, J, PP, PJ]) coordinates(b []byte) (v []*big.Int) {
+func (g pointByPoint) coordinates(b []byte) (v []*big.Int) {
 	q := g.of.Curve.BaseField()
 	inverse := new(big.Int).ModInverse(new(big.Int).Lsh(big.NewInt(1), uint(8*g.of.Curve.FieldBytes())), q)
 	for e := range slices.Chunk(b, g.of.Curve.FieldBytes()) {
@@ -156,19 +128,18 @@ func (g pointByPoint[P, J, PP, PJ]) coordinates(b []byte) (v []*big.Int) {
 	return v
 }
 
-func (g pointByPoint[P, J, PP, PJ]) check(_ context.Context, src []byte, subgroup bool) (bad, first int, err error) {
-	p, q := viewOf[P](src), g.of.Curve.BaseField()
-	for i := range p {
-		valid := PP(&p[i]).IsOnCurve()
-		for _, x := range g.coordinates(src[i*g.of.Bytes() : (i+1)*g.of.Bytes()]) {
+func (g pointByPoint) check(_ context.Context, src []byte, subgroup bool) (bad, first int, err error) {
+	p, q, size := pointsIn(g.group, src), g.of.Curve.BaseField(), g.of.Bytes()
+	sum, product := g.group.Sums(1), g.group.Sums(1)
+	for i := range p.Len() {
+		valid := p.OnCurve(i)
+		for _, x := range g.coordinates(src[i*size : (i+1)*size]) {
 			valid = valid && x.Cmp(q) < 0
 		}
 		if valid && subgroup {
-			var product J
-			var infinity, result P
-			g.addTimes(&product, &p[i], g.r)
-			PP(&result).FromJacobian(&product)
-			valid = bytes.Equal(layout.Bytes([]P{result}), layout.Bytes([]P{infinity}))
+			sum.Clear()
+			addTimes(sum, product, p, i, g.r)
+			valid = bytes.Equal(sum.Point(0), make([]byte, size)) // infinity
 		}
 		if !valid {
 			if bad == 0 {
@@ -181,12 +152,12 @@ func (g pointByPoint[P, J, PP, PJ]) check(_ context.Context, src []byte, subgrou
 }
 
 // decode takes what encodes to the same bytes.
-func (g pointByPoint[P, J, PP, PJ]) decode(_ context.Context, dst, src []byte, as backend.Encoding) (int, error) {
-	to, size := viewOf[P](dst), as.Bytes(g.of)
+func (g pointByPoint) decode(_ context.Context, dst, src []byte, as backend.Encoding) (int, error) {
+	to, size := pointsIn(g.group, dst), as.Bytes(g.of)
 	again := make([]byte, size)
-	for i := range to {
+	for i := range to.Len() {
 		b := src[i*size : (i+1)*size]
-		if err := g.decoder(bytes.NewReader(b)).Decode(&to[i]); err != nil {
+		if err := to.Decode(i, b); err != nil {
 			return i, nil
 		}
 		if g.encoded(again, dst[i*g.of.Bytes():(i+1)*g.of.Bytes()], as); !bytes.Equal(again, b) {
@@ -196,7 +167,7 @@ func (g pointByPoint[P, J, PP, PJ]) decode(_ context.Context, dst, src []byte, a
 	return -1, nil
 }
 
-func (g pointByPoint[P, J, PP, PJ]) encode(_ context.Context, dst, src []byte, as backend.Encoding) error {
+func (g pointByPoint) encode(_ context.Context, dst, src []byte, as backend.Encoding) error {
 	size := as.Bytes(g.of)
 	for i := range len(src) / g.of.Bytes() {
 		g.encoded(dst[i*size:(i+1)*size], src[i*g.of.Bytes():(i+1)*g.of.Bytes()], as)
@@ -207,7 +178,7 @@ func (g pointByPoint[P, J, PP, PJ]) encode(_ context.Context, dst, src []byte, a
 // encoded writes the point p in an encoding: big-endian coordinates, of each the last
 // part first, with flags in the first bits. BN254 has two bits of room, the others have
 // the three of the format of Zcash. Source: gnark-crypto, ecc/*/marshal.go.
-func (g pointByPoint[P, J, PP, PJ]) encoded(dst, p []byte, as backend.Encoding) {
+func (g pointByPoint) encoded(dst, p []byte, as backend.Encoding) {
 	flags := struct{ smallest, largest, infinity, plain byte }{0b100 << 5, 0b101 << 5, 0b110 << 5, 0b010 << 5}
 	if g.of.Curve == backend.BN254 {
 		flags.smallest, flags.largest, flags.infinity, flags.plain = 0b10<<6, 0b11<<6, 0b01<<6, 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/resident"
 )
@@ -96,7 +97,7 @@ func (l *inProcess) NewSpace(ctx context.Context, e backend.Element, count int) 
 	if err := backend.Ended(ctx); err != nil {
 		return 0, err
 	}
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return 0, err
 	}
 	of := backend.Elements{Element: e, Count: count}

@@ -10,19 +10,14 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // butterflies transforms a vector in place without a shift, from natural to
 // reversed order or back. The inverse is divided by the vector's length.
 type butterflies[E any] func(a []E, inverse bool, from backend.Order, tasks int)
 
-// domain is gnark-crypto's type fft.Domain; D is its decimation and O an option.
-type domain[E, D, O any] interface {
-	FFT(a []E, d D, o ...O)
-	FFTInverse(a []E, d D, o ...O)
-}
-
-func onDomain[E, D, O any](d domain[E, D, O], dif, dit D, tasks func(int) O) butterflies[E] {
+func onDomain[E, D, O any](d curves.Transforms[E, D, O], dif, dit D, tasks func(int) O) butterflies[E] {
 	return func(a []E, inverse bool, from backend.Order, n int) {
 		transform, way := d.FFT, dif
 		if inverse {

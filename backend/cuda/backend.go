@@ -13,7 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/resident"
 	"github.com/pippin-zk/pippin/kernels"
 )
@@ -90,7 +90,7 @@ const everyCall = 1 << 40
 // Open opens the devices. Where there is none, no driver or no support in this
 // program, the error wraps backend.ErrUnavailable and says what to do.
 func Open(o Options) (*Backend, error) {
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return nil, err
 	}
 	if o.Log == nil {

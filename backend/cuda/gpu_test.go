@@ -18,14 +18,14 @@ import (
 )
 
 var (
-	groups = flag.String("groups", cudatest.AllGroups, "groups of TestRight")
-	curves = flag.String("curves", "bn254,bls12-377,bls12-381,bw6-761", "curves of TestEveryStep")
-	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
-	cases  = flag.Int("cases", 200, "cases of each kind of TestDifference")
-	within = flag.Duration("within", time.Hour, "TestDifference begins no case after this time")
-	full   = flag.Bool("full", false, "the full conformance suite")
-	most   = flag.Int("most", 1<<17, "the largest size of TestRight")
-	memory = flag.Int64("memory", 0, "bytes of device memory to use")
+	groups   = flag.String("groups", cudatest.AllGroups, "groups of TestRight")
+	onCurves = flag.String("curves", "bn254,bls12-377,bls12-381,bw6-761", "curves of TestEveryStep")
+	seed     = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
+	cases    = flag.Int("cases", 200, "cases of each kind of TestDifference")
+	within   = flag.Duration("within", time.Hour, "TestDifference begins no case after this time")
+	full     = flag.Bool("full", false, "the full conformance suite")
+	most     = flag.Int("most", 1<<17, "the largest size of TestRight")
+	memory   = flag.Int64("memory", 0, "bytes of device memory to use")
 )
 
 // open opens the device, or skips the test where there is none.

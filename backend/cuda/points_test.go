@@ -12,7 +12,6 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/layout"
 	programs "github.com/pippin-zk/pippin/internal/randprog"
 )
 
@@ -35,7 +34,7 @@ func pointCase(t testing.TB, e backend.Element, n int, seed uint64) *programs.Pr
 		t.Fatal(err)
 	}
 	size := e.Curve.ScalarBytes()
-	r := layout.CurveID(e.Curve).ScalarField()
+	r := e.Curve.ScalarField()
 	radix := new(big.Int).Lsh(big.NewInt(1), uint(8*size))
 	for i, v := range []*big.Int{big.NewInt(0), big.NewInt(1), new(big.Int).Sub(r, big.NewInt(1))} {
 		v.Mod(v.Mul(v, radix), r)

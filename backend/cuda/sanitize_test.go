@@ -74,7 +74,7 @@ func TestEveryPhase(t *testing.T) {
 // two levels of scans and an incomplete tile, indices, transforms of all orders on
 // a coset, and has the answers of the backend cpu. scripts/sanitize runs it too.
 func TestEveryStep(t *testing.T) {
-	names := *curves
+	names := *onCurves
 	if cudatest.Slow() && !*full {
 		names = backend.BN254.String() // -full runs all on the fake driver
 	}

@@ -33,8 +33,8 @@ import (
 	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/build"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/files"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/observe/tracing"
@@ -478,7 +478,7 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 	for _, file := range files {
 		group.Go(func() error {
 			began := time.Now()
-			if err := proveFile(ctx, p, layout.CurveID(curve), file); err != nil {
+			if err := proveFile(ctx, p, curves.ID(curve), file); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 			saying.Lock()

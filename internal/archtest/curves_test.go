@@ -65,7 +65,7 @@ func TestCurveRowsAreComplete(t *testing.T) {
 			}
 		})
 	}
-	if seen < 20 {
+	if seen < 15 {
 		t.Errorf("only %d files name all curves", seen)
 	}
 	if listed(rows, "engine/slot.go") || listed(rows, "kernels/thread/law.cuh") || !listed(rows, "kernels/internal/probe/parts.cuh") {

@@ -28,7 +28,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // Names of circuits.
@@ -119,7 +119,7 @@ func (c *mimcChain) Define(api frontend.API) error {
 }
 
 func mimcStatement(curve backend.Curve, steps int) *Statement {
-	h := hash.NewHash("MIMC_" + strings.ToUpper(layout.CurveID(curve).String()))
+	h := hash.NewHash("MIMC_" + strings.ToUpper(curves.ID(curve).String()))
 	x := make([]byte, h.BlockSize())
 	x[len(x)-1] = 7
 	y := x
@@ -154,7 +154,7 @@ func (c *squares) Define(api frontend.API) error {
 }
 
 func squaresStatement(curve backend.Curve, constraints int) (*Statement, error) {
-	q := layout.CurveID(curve).ScalarField()
+	q := curve.ScalarField()
 	chains, count := min(fewChains, constraints-1), constraints-1
 	if constraints >= 2*manyChains {
 		chains, count = manyChains, constraints-2 // gnark gives a sum of 300 terms a constraint of its own

@@ -6,7 +6,6 @@ import (
 	"github.com/consensys/gnark/frontend"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
@@ -30,7 +29,7 @@ func TestSquares(t *testing.T) {
 			if got := ccs.GetNbConstraints(); got != n {
 				t.Errorf("%v: %d constraints, want %d", curve, got, n)
 			}
-			w, err := frontend.NewWitness(s.Assignment, layout.CurveID(curve).ScalarField())
+			w, err := frontend.NewWitness(s.Assignment, curve.ScalarField())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,14 +5,9 @@ import (
 	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc"
-	bls12377 "github.com/consensys/gnark-crypto/ecc/bls12-377"
-	fft377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr/fft"
-	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
-	fft381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
-	"github.com/consensys/gnark-crypto/ecc/bn254"
-	fft254 "github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
-	bw6761 "github.com/consensys/gnark-crypto/ecc/bw6-761"
-	fft761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // point is an affine point, its coordinates the coefficients over Fp (one for a
@@ -22,53 +17,29 @@ type point struct{ x, y []*big.Int }
 // curve is what a header is made of. The coefficient b of a group is computed
 // from its generator, since y^2 = x^3 + b on all of them.
 type curve struct {
-	id         ecc.ID
-	name, file string
-	nonresidue int64 // u^2 in Fp2, 0 when G2 is over Fp
-	g1, g2     point
-	edwards    bool
+	*curves.Curve
+	id      ecc.ID
+	name    string
+	g1, g2  point
+	edwards bool
 }
 
-// element is the part of gnark-crypto's field elements used here.
-type element interface{ BigInt(*big.Int) *big.Int }
-
-func ints(xs ...element) []*big.Int {
-	r := make([]*big.Int, len(xs))
-	for i, x := range xs {
-		r[i] = x.BigInt(new(big.Int))
-	}
-	return r
-}
-
-func curves() []curve {
-	_, _, bn1, bn2 := bn254.Generators()
-	_, _, b71, b72 := bls12377.Generators()
-	_, _, b81, b82 := bls12381.Generators()
-	_, _, bw1, bw2 := bw6761.Generators()
-	return []curve{
-		{ecc.BN254, "bn254", "bn254.cuh", -1,
-			point{ints(&bn1.X), ints(&bn1.Y)},
-			point{ints(&bn2.X.A0, &bn2.X.A1), ints(&bn2.Y.A0, &bn2.Y.A1)}, false},
-		{ecc.BLS12_377, "bls12_377", "bls12_377.cuh", -5,
-			point{ints(&b71.X), ints(&b71.Y)},
-			point{ints(&b72.X.A0, &b72.X.A1), ints(&b72.Y.A0, &b72.Y.A1)}, true},
-		{ecc.BLS12_381, "bls12_381", "bls12_381.cuh", -1,
-			point{ints(&b81.X), ints(&b81.Y)},
-			point{ints(&b82.X.A0, &b82.X.A1), ints(&b82.Y.A0, &b82.Y.A1)}, false},
-		{ecc.BW6_761, "bw6_761", "bw6_761.cuh", 0,
-			point{ints(&bw1.X), ints(&bw1.Y)}, point{ints(&bw2.X), ints(&bw2.Y)}, false},
-	}
+// newCurve takes a curve from the table of all.
+func newCurve(c backend.Curve) curve {
+	of := func(g backend.Group) (p point) { p.x, p.y = curves.Generator(c, g); return p }
+	return curve{curves.Of(c), curves.ID(c), curves.ID(c).String(), of(backend.G1), of(backend.G2), c == backend.BLS12377}
 }
 
 // Headers returns the text of every generated header by file name.
 func Headers() (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, c := range curves() {
+	for _, of := range backend.Curves() {
+		c := newCurve(of)
 		text, err := c.header()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
-		files[c.file] = text
+		files[c.name+".cuh"] = text
 		if files[c.name+"_roots.cuh"], err = c.roots(); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -82,22 +53,11 @@ const logRoot = 28
 
 // root returns fft.Domain's root of unity of order 2^logRoot in Fr.
 func (c curve) root() (*big.Int, error) {
-	const n = 1 << logRoot
-	switch c.id {
-	case ecc.BN254:
-		w, err := fft254.Generator(n)
-		return w.BigInt(new(big.Int)), err
-	case ecc.BLS12_377:
-		w, err := fft377.Generator(n)
-		return w.BigInt(new(big.Int)), err
-	case ecc.BLS12_381:
-		w, err := fft381.Generator(n)
-		return w.BigInt(new(big.Int)), err
-	case ecc.BW6_761:
-		w, err := fft761.Generator(n)
-		return w.BigInt(new(big.Int)), err
+	w, err := c.Fr.Root(1 << logRoot)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("no roots of unity of %v", c.id)
+	return w.Int(0, new(big.Int)), nil
 }
 
 // roots writes the header of the roots of unity in Fr.
@@ -154,7 +114,7 @@ func (c curve) header() ([]byte, error) {
 	w.line("  using fp = %s;", fp.name)
 	w.line("  using fr = %s;", fr.name)
 	w.line("  // u^2 in Fp2 = Fp[u], the field of G2; 0: G2 is over Fp.")
-	w.line("  static constexpr int u_squared = %d;", c.nonresidue)
+	w.line("  static constexpr int u_squared = %d;", c.NonResidue)
 	for i, g := range []point{c.g1, c.g2} {
 		group := fmt.Sprintf("g%d", i+1)
 		b := c.coefficient(fp.p, g)
@@ -191,7 +151,7 @@ func (c curve) coefficient(p *big.Int, g point) []*big.Int {
 			return []*big.Int{new(big.Int).Mul(a[0], b[0])}
 		}
 		r0 := new(big.Int).Mul(a[1], b[1])
-		r0.Mul(r0, big.NewInt(c.nonresidue))
+		r0.Mul(r0, big.NewInt(c.NonResidue))
 		r0.Add(r0, new(big.Int).Mul(a[0], b[0]))
 		r1 := new(big.Int).Mul(a[0], b[1])
 		r1.Add(r1, new(big.Int).Mul(a[1], b[0]))

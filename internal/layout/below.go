@@ -10,14 +10,15 @@ import (
 // Modulus is a prime in limbs, least significant first.
 type Modulus []uint64
 
-var baseFields, scalarFields [len(curveIDs)]Modulus
-
-func init() {
+// baseFields and scalarFields are indexed by the curves' numbers.
+var baseFields, scalarFields = func() (base, scalar []Modulus) {
+	base, scalar = make([]Modulus, 1), make([]Modulus, 1)
 	for _, c := range backend.Curves() {
-		baseFields[c] = limbs(c.BaseField(), c.FieldBytes())
-		scalarFields[c] = limbs(c.ScalarField(), c.ScalarBytes())
+		base = append(base, limbs(c.BaseField(), c.FieldBytes()))
+		scalar = append(scalar, limbs(c.ScalarField(), c.ScalarBytes()))
 	}
-}
+	return base, scalar
+}()
 
 // BaseField returns the modulus q of a curve's coordinates.
 func BaseField(c backend.Curve) Modulus { return baseFields[c] }

@@ -1,6 +1,6 @@
 // Package layout turns gnark-crypto's typed slices into bytes and back without
 // a copy. It is the only file of the project that imports unsafe for views;
-// Check proves at start what the views rely on.
+// package curves proves at start what the views rely on.
 package layout
 
 import (

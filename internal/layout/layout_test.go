@@ -2,45 +2,12 @@ package layout
 
 import (
 	"errors"
-	"math/big"
 	"testing"
 
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
 )
-
-func TestCheck(t *testing.T) {
-	if err := Check(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestCheckSeesWrongLayouts(t *testing.T) {
-	type swapped struct{ Y, X [4]uint64 }
-	two, q, r := fr254.NewElement(2), backend.BN254.BaseField(), fr254.Modulus()
-	var good struct{ X, Y [4]uint64 }
-	var goodG2 struct{ X, Y [8]uint64 }
-	zero := make([]byte, 32)
-	if err := checkCurve(backend.BN254, good, goodG2, two, r, [32]byte(zero), q); err != nil {
-		t.Fatalf("a right layout is refused: %v", err)
-	}
-	if checkCurve(backend.BN254, swapped{}, goodG2, two, r, [32]byte(zero), q) == nil {
-		t.Error("Y before X is accepted")
-	}
-	if checkCurve(backend.BLS12381, good, goodG2, two, r, [32]byte(zero), q) == nil {
-		t.Error("wrong sizes are accepted")
-	}
-	if checkCurve(backend.BN254, good, goodG2, [4]uint64{2}, r, [32]byte(zero), q) == nil {
-		t.Error("scalars outside Montgomery form are accepted")
-	}
-	if checkCurve(backend.BN254, good, goodG2, two, r, [32]byte(zero), r) == nil {
-		t.Error("another modulus is accepted")
-	}
-	if inMontgomery(Bytes([]uint64{0, 1}), big.NewInt(1), big.NewInt(1<<40+15)) {
-		t.Error("a wrong residue is accepted")
-	}
-}
 
 func TestViewSharesMemory(t *testing.T) {
 	s := []fr254.Element{fr254.NewElement(1), fr254.NewElement(7)}

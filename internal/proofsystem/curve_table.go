@@ -4,8 +4,8 @@ package proofsystem
 
 import "github.com/consensys/gnark-crypto/ecc"
 
-// curves has an entry for each curve. Nothing changes it.
-var curves = map[ecc.ID]*curve{
+// bindings has an entry for each curve. Nothing changes it.
+var bindings = map[ecc.ID]*curve{
 	ecc.BN254:     bn254Curve,
 	ecc.BLS12_377: bls12377Curve,
 	ecc.BLS12_381: bls12381Curve,

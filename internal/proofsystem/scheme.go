@@ -20,7 +20,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
@@ -138,7 +138,7 @@ func only(_ int64, err error) error { return err }
 
 // over makes schemes of a system.
 func over[PK, VK written, P Proof](s system[PK, VK, P]) func(backend.Curve) Scheme {
-	return func(c backend.Curve) Scheme { return &scheme[PK, VK, P]{&s, layout.CurveID(c)} }
+	return func(c backend.Curve) Scheme { return &scheme[PK, VK, P]{&s, curves.ID(c)} }
 }
 
 type scheme[PK, VK written, P Proof] struct {
@@ -199,7 +199,7 @@ func (k *keys[PK, VK, P]) Files() []File {
 }
 
 func (k *keys[PK, VK, P]) keyFacts() (keyFacts, error) {
-	f, ok := k.facts(curves[k.on], k.pk)
+	f, ok := k.facts(bindings[k.on], k.pk)
 	if !ok {
 		return f, fmt.Errorf("%w: a proving key of type %T on %s", backend.ErrUnsupported, k.pk, k.on)
 	}
@@ -268,18 +268,9 @@ func (p prover[P]) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witn
 	}
 }
 
-// element is a scalar that can be set.
-type element[E any] interface {
-	*E
-	SetUint64(uint64) *E
-}
-
 // transforms returns six transforms of a domain's size, as prover/groth16 does them: A
 // and B to coefficients and on to the coset, C to coefficients, and the quotient back.
-func transforms[E, D, O any, PE element[E]](d interface {
-	FFT([]E, D, ...O)
-	FFTInverse([]E, D, ...O)
-}, size uint64, dit, dif D, coset O) func() {
+func transforms[E, D, O any, PE curves.Scalar[E]](d curves.Transforms[E, D, O], size uint64, dit, dif D, coset O) func() {
 	var v [3][]E
 	for i := range v {
 		v[i] = make([]E, size)

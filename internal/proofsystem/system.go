@@ -18,7 +18,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // System names a proof system, on command lines and in records.
@@ -54,7 +53,7 @@ func (s System) On(c backend.Curve) (Scheme, error) {
 // backend.ErrUnsupported.
 func Of(ccs constraint.ConstraintSystem) (System, backend.Curve, error) {
 	for _, c := range backend.Curves() {
-		if layout.CurveID(c).ScalarField().Cmp(ccs.Field()) != 0 {
+		if c.ScalarField().Cmp(ccs.Field()) != 0 {
 			continue
 		}
 		switch ccs.GetCommitments().(type) {
@@ -161,7 +160,7 @@ type Prover interface {
 // Unsatisfied returns the number of the constraint that a witness does not satisfy,
 // when err says so.
 func Unsatisfied(err error) (constraint int, ok bool) {
-	for _, c := range curves {
+	for _, c := range bindings {
 		if constraint, ok = c.unsatisfied(err); ok {
 			return constraint, true
 		}

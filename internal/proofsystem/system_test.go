@@ -16,7 +16,6 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // square says: I know a root of Y.
@@ -60,7 +59,7 @@ func newStatement(t *testing.T, s System, c backend.Curve) statement {
 
 func fullWitness(t *testing.T, c backend.Curve, x, y int) (full, public witness.Witness) {
 	t.Helper()
-	full, err := frontend.NewWitness(&square{X: x, Y: y}, layout.CurveID(c).ScalarField())
+	full, err := frontend.NewWitness(&square{X: x, Y: y}, c.ScalarField())
 	if err != nil {
 		t.Fatal(err)
 	}

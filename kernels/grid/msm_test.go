@@ -12,7 +12,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -33,7 +33,7 @@ type sorting struct {
 // above (r-1)/2 counts as -(r-s). A digit d above 2^(width-1) counts as d - 2^width and
 // a carry.
 func (c *sorting) buckets(scalars []*big.Int) (all [][]uint32, windows int) {
-	order := layout.CurveID(c.curve).ScalarField()
+	order := c.curve.ScalarField()
 	half := new(big.Int).Rsh(order, 1)
 	windows = (half.BitLen() + c.width) / c.width // the last takes a carry
 	all = make([][]uint32, c.msms*c.sets<<(c.width-1))
@@ -63,7 +63,7 @@ func (c *sorting) buckets(scalars []*big.Int) (all [][]uint32, windows int) {
 // run sorts, and compares every bucket's entries and the tasks with what they should be.
 func (c *sorting) run(d *device) {
 	d.Helper()
-	order := layout.CurveID(c.curve).ScalarField()
+	order := c.curve.ScalarField()
 	montgomery := new(big.Int).Lsh(big.NewInt(1), uint(8*c.curve.ScalarBytes()))
 	var scalars []*big.Int
 	var words []uint32
@@ -222,7 +222,7 @@ func TestSort(t *testing.T) {
 	d := open(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func(c backend.Curve) func(int) *big.Int {
-		order := layout.CurveID(c).ScalarField()
+		order := c.ScalarField()
 		return func(int) *big.Int {
 			b := make([]byte, 48)
 			for i := range b {
@@ -233,7 +233,7 @@ func TestSort(t *testing.T) {
 	}
 	always := func(s *big.Int) func(int) *big.Int { return func(int) *big.Int { return s } }
 	uniform := random(backend.BN254)
-	order := layout.CurveID(backend.BN254).ScalarField()
+	order := curves.ID(backend.BN254).ScalarField()
 	one := big.NewInt(1)
 	witness := func(i int) *big.Int {
 		switch i % 4 {
@@ -295,7 +295,7 @@ func TestBadScalars(t *testing.T) {
 		words := curve.ScalarBytes() / 4
 		scalars := make([]uint32, msms*n*words)
 		for _, i := range []int{33, 34, n + n - 1} {
-			copy(scalars[i*words:], wordsOf(layout.CurveID(curve).ScalarField(), words))
+			copy(scalars[i*words:], wordsOf(curve.ScalarField(), words))
 		}
 		bad := d.words(msms, msm.NoIndex, msm.NoIndex, msm.NoIndex)
 		rows(d, k.BinsCount, 3, msms, 4*8, msm.BinsCount{Scalars: at(d.words(len(scalars), scalars...)), N: n, C: 4, Windows: 64, Sets: 1, Each: 32, Bins: 8,

@@ -15,18 +15,24 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// accelerator computes for gnark's own prover what it needs of one proving key, on an
-// engine. It embeds this package's prover, which computes the quotient. The exported
-// types, one for each curve, wrap it in gnark-crypto's types.
-type accelerator[P1, P2 any, S comparable] struct {
-	*prover[P1, P2, S]
-	sums1 msm.DropIn[P1, S]
-	sums2 msm.DropIn[P2, S]
-	end   func() error
+// Accelerator computes on an engine what gnark's own prover needs of one proving key. It is
+// what SetAccelerator of the key takes since gnark v0.16.4. Its methods may be called
+// concurrently. Scalars and values are the caller's secrets; an engine in another process
+// gets them.
+//
+// The types are those of one curve: P1 and P2 the points of both groups, S the scalar, D the
+// domain. BN254Accelerator and its like have names for them.
+type Accelerator[P1, P2 any, S comparable, D any] struct {
+	prover *prover[P1, P2, S] // computes the quotient
+	sums1  msm.DropIn[P1, S]
+	sums2  msm.DropIn[P2, S]
+	grid   func(*D) (size uint64, shift S)
+	end    func() error
 }
 
-// newAccelerator loads all points of a key that a prover has sums over.
-func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Engine, pk ProvingKey) (*accelerator[P1, P2, S], error) {
+// newAccelerator loads all points of a key that a prover has sums over. grid returns a domain's
+// size and the shift of its coset.
+func newAccelerator[P1, P2 any, S comparable, D any](c *curve[P1, P2, S], e *engine.Engine, pk ProvingKey, grid func(*D) (uint64, S)) (*Accelerator[P1, P2, S, D], error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {
@@ -44,40 +50,48 @@ func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Eng
 	if k, err = k.in(ctx, e); err != nil {
 		return nil, errors.Join(err, end())
 	}
-	return &accelerator[P1, P2, S]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}, nil
+	return &Accelerator[P1, P2, S, D]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), grid, end}, nil
 }
 
-func (a *accelerator[P1, P2, S]) close() error { return errors.Join(a.prover.Close(), a.end()) }
+// Close frees the key's points, after the calls in flight.
+func (a *Accelerator[P1, P2, S, D]) Close() error { return errors.Join(a.prover.Close(), a.end()) }
 
-func (a *accelerator[P1, P2, S]) g1(points []P1, scalars []S) (sum P1, err error) {
-	_, err = a.sums1.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
+// MultiExpG1 returns the sum of scalars[i] * bases[i]. Slices of the key's points are
+// found by their address, and are resident in the engine; others are sent.
+func (a *Accelerator[P1, P2, S, D]) MultiExpG1(bases []P1, scalars []S) (sum P1, err error) {
+	_, err = a.sums1.MultiExp(&sum, bases, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
-func (a *accelerator[P1, P2, S]) g2(points []P2, scalars []S) (sum P2, err error) {
-	_, err = a.sums2.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
+// MultiExpG2 does what MultiExpG1 does, in the other group.
+func (a *Accelerator[P1, P2, S, D]) MultiExpG2(bases []P2, scalars []S) (sum P2, err error) {
+	_, err = a.sums2.MultiExp(&sum, bases, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
-// quotientOver computes (A B - C) / (X^n - 1) from values on a domain, which has to be
-// the key's.
-func (a *accelerator[P1, P2, S]) quotientOver(va, vb, vc []S, size uint64, shift S) (h []S, err error) {
-	n := a.domain.Size
-	if size != uint64(n) || shift != a.domain.Shift {
+// ComputeH returns the n coefficients of (A B - C) / (X^n - 1), in the order of the key's
+// Z; the last is zero. x, y and z are the values of A, B and C on the key's domain, at
+// most n of each; the rest is zero. They may be overwritten. The engine's backend
+// computes it if that is another process's with vectors, otherwise this process does.
+func (a *Accelerator[P1, P2, S, D]) ComputeH(x, y, z []S, domain *D) (h []S, err error) {
+	p := a.prover
+	size, shift := a.grid(domain)
+	n := p.domain.Size
+	if size != uint64(n) || shift != p.domain.Shift {
 		return nil, fmt.Errorf("%w: a domain of %d elements, the key's has %d, or another coset", backend.ErrInvalidInput, size, n)
 	}
-	if most := max(len(va), len(vb), len(vc)); most > n {
+	if most := max(len(x), len(y), len(z)); most > n {
 		return nil, fmt.Errorf("%w: values at %d constraints, the key's domain has %d", backend.ErrInvalidInput, most, n)
 	}
 	// Another slice may follow in the same memory: padding must not write there.
-	sol := &solution[S]{a: slices.Clip(va), b: slices.Clip(vb), c: slices.Clip(vc)}
-	if !a.where.onBackend(a.engine, a.vectors.Curve()) {
-		h, err := a.quotient(context.Background(), padded(sol.a, n), sol)
+	sol := &solution[S]{a: slices.Clip(x), b: slices.Clip(y), c: slices.Clip(z)}
+	if !p.where.onBackend(p.engine, p.vectors.Curve()) {
+		h, err := p.quotient(context.Background(), padded(sol.a, n), sol)
 		return h[:n], err
 	}
-	_, err = a.vectors.Repeat(context.Background(), a.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
+	_, err = p.vectors.Repeat(context.Background(), p.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
-		read := program.Read(a.quotientsOn(s, program, sol))
+		read := program.Read(p.quotientsOn(s, program, sol))
 		if err := program.Run(ctx); err != nil {
 			return err
 		}

@@ -45,9 +45,8 @@ type curve[P1, P2 any, S comparable] struct {
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
-	// generators returns gnark-crypto's, and random2 a point that it draws.
-	generators func() (P1, P2)
-	random2    func() (P2, error)
+	// random2 returns a point that gnark-crypto draws.
+	random2 func() (P2, error)
 	// domain returns the size of the domain for so many constraints, and a generator.
 	domain func(constraints int) (size int, root S)
 	// keys makes gnark's keys.

@@ -15,6 +15,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bls12-381"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
@@ -44,10 +45,6 @@ var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G2Affine, fr.Element]{
 	},
 	proof: func(p *proof[bls12381.G1Affine, bls12381.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
-	},
-	generators: func() (bls12381.G1Affine, bls12381.G2Affine) {
-		_, _, g1, g2 := bls12381.Generators()
-		return g1, g2
 	},
 	random2: bls12381.RandomOnG2,
 	domain: func(constraints int) (int, fr.Element) {
@@ -144,4 +141,12 @@ func bls12381System(r1cs *cs.R1CS) solve.System[fr.Element] {
 			return &assignment.Solution[fr.Element]{Wires: sol.W, Sides: [3][]fr.Element{sol.A, sol.B, sol.C}}, nil
 		},
 	}
+}
+
+// BLS12381Accelerator is an Accelerator for a key on BLS12-381.
+type BLS12381Accelerator = Accelerator[bls12381.G1Affine, bls12381.G2Affine, fr.Element, fft.Domain]
+
+// NewBLS12381Accelerator does what NewBN254Accelerator does, on BLS12-381.
+func NewBLS12381Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12381Accelerator, error) {
+	return newAccelerator(bls12381Curve, engine, pk, func(d *fft.Domain) (uint64, fr.Element) { return d.Cardinality, d.FrMultiplicativeGen })
 }

@@ -15,6 +15,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bn254"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
@@ -44,10 +45,6 @@ var bn254Curve = &curve[bn254.G1Affine, bn254.G2Affine, fr.Element]{
 	},
 	proof: func(p *proof[bn254.G1Affine, bn254.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
-	},
-	generators: func() (bn254.G1Affine, bn254.G2Affine) {
-		_, _, g1, g2 := bn254.Generators()
-		return g1, g2
 	},
 	random2: bn254.RandomOnG2,
 	domain: func(constraints int) (int, fr.Element) {
@@ -144,4 +141,13 @@ func bn254System(r1cs *cs.R1CS) solve.System[fr.Element] {
 			return &assignment.Solution[fr.Element]{Wires: sol.W, Sides: [3][]fr.Element{sol.A, sol.B, sol.C}}, nil
 		},
 	}
+}
+
+// BN254Accelerator is an Accelerator for a key on BN254.
+type BN254Accelerator = Accelerator[bn254.G1Affine, bn254.G2Affine, fr.Element, fft.Domain]
+
+// NewBN254Accelerator loads a key's points into an engine; a nil engine is one in
+// this process. The key must not change until Close.
+func NewBN254Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BN254Accelerator, error) {
+	return newAccelerator(bn254Curve, engine, pk, func(d *fft.Domain) (uint64, fr.Element) { return d.Cardinality, d.FrMultiplicativeGen })
 }

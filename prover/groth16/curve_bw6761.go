@@ -15,6 +15,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bw6-761"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
@@ -44,10 +45,6 @@ var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G2Affine, fr.Element]{
 	},
 	proof: func(p *proof[bw6761.G1Affine, bw6761.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
-	},
-	generators: func() (bw6761.G1Affine, bw6761.G2Affine) {
-		_, _, g1, g2 := bw6761.Generators()
-		return g1, g2
 	},
 	random2: bw6761.RandomOnG2,
 	domain: func(constraints int) (int, fr.Element) {
@@ -144,4 +141,12 @@ func bw6761System(r1cs *cs.R1CS) solve.System[fr.Element] {
 			return &assignment.Solution[fr.Element]{Wires: sol.W, Sides: [3][]fr.Element{sol.A, sol.B, sol.C}}, nil
 		},
 	}
+}
+
+// BW6761Accelerator is an Accelerator for a key on BW6-761.
+type BW6761Accelerator = Accelerator[bw6761.G1Affine, bw6761.G2Affine, fr.Element, fft.Domain]
+
+// NewBW6761Accelerator does what NewBN254Accelerator does, on BW6-761.
+func NewBW6761Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BW6761Accelerator, error) {
+	return newAccelerator(bw6761Curve, engine, pk, func(d *fft.Domain) (uint64, fr.Element) { return d.Cardinality, d.FrMultiplicativeGen })
 }

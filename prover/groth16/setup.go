@@ -163,7 +163,7 @@ func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape
 
 	total := len(of1) + len(of2) + len(minus)
 	ctx, end := e.Observe(ctx, engine.Phase{Kind: engine.PhaseSetup, Points: total})
-	g1, g2 := c.generators()
+	g1, g2 := c.g1.Generator(), c.g2.Generator()
 	var points1 []P1
 	var points2, minusSigmas []P2
 	err = programs.Run(ctx, programs.NewProgress(total, o.made), slices.Concat(

@@ -58,7 +58,7 @@ func LoadCells(ctx context.Context, e *engine.Engine, s *EthereumSetup) (*CellPr
 		return nil, err
 	}
 	c := Cosets{Coefficients: blobScalars, Domain: 2 * blobScalars, Size: cellScalars}
-	multi, err := loadMulti(ctx, e, &bls12381Multi, s.powers, c, form{backend.Reversed, backend.Compressed}, r)
+	multi, err := bls12381Curve.loadMulti(ctx, e, s.powers, c, form{backend.Reversed, backend.Compressed}, r)
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}

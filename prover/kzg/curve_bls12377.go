@@ -9,7 +9,6 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
-	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-377/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -19,73 +18,53 @@ import (
 // BLS12377 is what LoadBLS12377 returns: a key whose points an engine has loaded.
 type BLS12377 = Key[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
-// LoadBLS12377 loads a key on BLS12-377 into the engine; a nil engine is one in
-// this process. The points must not change until Close.
+// BLS12377Multiproofs proves values at cosets on BLS12-377.
+type BLS12377Multiproofs = Multiproofs[bls12377.G1Affine, fr.Element]
+
+var bls12377Curve = &curve[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof, stock.SRS]{
+	field: field[bls12377.G1Affine, fr.Element]{group.BLS12377G1, group.BLS12377Fr, fr.Generator},
+	types: types[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+		proof: func(h bls12377.G1Affine, claimed fr.Element) stock.OpeningProof {
+			return stock.OpeningProof{H: h, ClaimedValue: claimed}
+		},
+		batchProof: func(h bls12377.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
+			return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
+		},
+		errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
+	},
+	newSRS: stock.NewSRS,
+	points: func(srs *stock.SRS) *[]bls12377.G1Affine { return &srs.Pk.G1 },
+	verifying: func(srs *stock.SRS, from io.Reader) (lines bool, err error) {
+		_, err = srs.Vk.ReadFrom(from)
+		lines = true
+		for i, p := range srs.Vk.G2 {
+			lines = lines && srs.Vk.Lines[i] == bls12377.PrecomputeLines(p)
+		}
+		return lines, err
+	},
+}
+
+// LoadBLS12377 does what LoadBN254 does, on BLS12-377.
 func LoadBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BLS12377, error) {
-	return load(ctx, e, &bls12377Types, pk.G1)
+	return bls12377Curve.load(ctx, e, pk.G1)
 }
 
 // NewSRSBLS12377 does what NewSRSBN254 does, on BLS12-377.
 func NewSRSBLS12377(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
-	if size < 2 || alpha.Sign() < 0 {
-		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
-	}
-	srs, err := stock.NewSRS(2, alpha)
-	if err != nil {
-		return nil, err
-	}
-	srs.Pk.G1, err = powers(ctx, e, group.BLS12377G1, group.BLS12377Fr, srs.Pk.G1[0], alpha, size)
-	if err != nil {
-		return nil, err
-	}
-	return srs, nil
+	return bls12377Curve.makeSRS(ctx, e, size, alpha)
 }
 
 // ToLagrangeBLS12377 does what ToLagrangeBN254 does, on BLS12-377.
 func ToLagrangeBLS12377(ctx context.Context, e *engine.Engine, coeffs []bls12377.G1Affine) ([]bls12377.G1Affine, error) {
-	return lagrange(ctx, e, group.BLS12377G1, coeffs)
+	return bls12377Curve.lagrange(ctx, e, coeffs)
 }
 
-// ReadSRSBLS12377 does what ReadSRSBN254 does, on BLS12-377.
+// ReadSRSBLS12377 does what ReadSRS does, on BLS12-377.
 func ReadSRSBLS12377(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
-	var srs stock.SRS
-	_, _, _, g2 := bls12377.Generators()
-	raw := g2.RawBytes()
-	var err error
-	srs.Pk.G1, err = readSRS(ctx, e, group.BLS12377G1, raw[:], from, func(from io.Reader) error {
-		if _, err := srs.Vk.ReadFrom(from); err != nil {
-			return err
-		}
-		for i, p := range srs.Vk.G2 {
-			if srs.Vk.Lines[i] != bls12377.PrecomputeLines(p) {
-				return errLines
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &srs, nil
+	return bls12377Curve.readSRS(ctx, e, from)
 }
-
-var bls12377Types = types[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
-	g1: group.BLS12377G1, fr: group.BLS12377Fr,
-	proof: func(h bls12377.G1Affine, claimed fr.Element) stock.OpeningProof {
-		return stock.OpeningProof{H: h, ClaimedValue: claimed}
-	},
-	batchProof: func(h bls12377.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
-		return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
-	},
-	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
-}
-
-// BLS12377Multiproofs proves values at cosets on BLS12-377.
-type BLS12377Multiproofs = Multiproofs[bls12377.G1Affine, fr.Element]
 
 // LoadMultiproofsBLS12377 does what LoadMultiproofsBN254 does, on BLS12-377.
 func LoadMultiproofsBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12377Multiproofs, error) {
-	return loadMulti(ctx, e, &bls12377Multi, pk.G1, c, form{}, fr.One())
+	return bls12377Curve.loadMulti(ctx, e, pk.G1, c, form{}, fr.One())
 }
-
-var bls12377Multi = multiTypes[bls12377.G1Affine, fr.Element]{group.BLS12377G1, group.BLS12377Fr, fft.Generator}

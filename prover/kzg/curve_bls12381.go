@@ -9,7 +9,6 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -19,73 +18,53 @@ import (
 // BLS12381 is what LoadBLS12381 returns: a key whose points an engine has loaded.
 type BLS12381 = Key[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
-// LoadBLS12381 loads a key on BLS12-381 into the engine; a nil engine is one in
-// this process. The points must not change until Close.
+// BLS12381Multiproofs proves values at cosets on BLS12-381.
+type BLS12381Multiproofs = Multiproofs[bls12381.G1Affine, fr.Element]
+
+var bls12381Curve = &curve[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof, stock.SRS]{
+	field: field[bls12381.G1Affine, fr.Element]{group.BLS12381G1, group.BLS12381Fr, fr.Generator},
+	types: types[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+		proof: func(h bls12381.G1Affine, claimed fr.Element) stock.OpeningProof {
+			return stock.OpeningProof{H: h, ClaimedValue: claimed}
+		},
+		batchProof: func(h bls12381.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
+			return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
+		},
+		errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
+	},
+	newSRS: stock.NewSRS,
+	points: func(srs *stock.SRS) *[]bls12381.G1Affine { return &srs.Pk.G1 },
+	verifying: func(srs *stock.SRS, from io.Reader) (lines bool, err error) {
+		_, err = srs.Vk.ReadFrom(from)
+		lines = true
+		for i, p := range srs.Vk.G2 {
+			lines = lines && srs.Vk.Lines[i] == bls12381.PrecomputeLines(p)
+		}
+		return lines, err
+	},
+}
+
+// LoadBLS12381 does what LoadBN254 does, on BLS12-381.
 func LoadBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BLS12381, error) {
-	return load(ctx, e, &bls12381Types, pk.G1)
+	return bls12381Curve.load(ctx, e, pk.G1)
 }
 
 // NewSRSBLS12381 does what NewSRSBN254 does, on BLS12-381.
 func NewSRSBLS12381(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
-	if size < 2 || alpha.Sign() < 0 {
-		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
-	}
-	srs, err := stock.NewSRS(2, alpha)
-	if err != nil {
-		return nil, err
-	}
-	srs.Pk.G1, err = powers(ctx, e, group.BLS12381G1, group.BLS12381Fr, srs.Pk.G1[0], alpha, size)
-	if err != nil {
-		return nil, err
-	}
-	return srs, nil
+	return bls12381Curve.makeSRS(ctx, e, size, alpha)
 }
 
 // ToLagrangeBLS12381 does what ToLagrangeBN254 does, on BLS12-381.
 func ToLagrangeBLS12381(ctx context.Context, e *engine.Engine, coeffs []bls12381.G1Affine) ([]bls12381.G1Affine, error) {
-	return lagrange(ctx, e, group.BLS12381G1, coeffs)
+	return bls12381Curve.lagrange(ctx, e, coeffs)
 }
 
-// ReadSRSBLS12381 does what ReadSRSBN254 does, on BLS12-381.
+// ReadSRSBLS12381 does what ReadSRS does, on BLS12-381.
 func ReadSRSBLS12381(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
-	var srs stock.SRS
-	_, _, _, g2 := bls12381.Generators()
-	raw := g2.RawBytes()
-	var err error
-	srs.Pk.G1, err = readSRS(ctx, e, group.BLS12381G1, raw[:], from, func(from io.Reader) error {
-		if _, err := srs.Vk.ReadFrom(from); err != nil {
-			return err
-		}
-		for i, p := range srs.Vk.G2 {
-			if srs.Vk.Lines[i] != bls12381.PrecomputeLines(p) {
-				return errLines
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &srs, nil
+	return bls12381Curve.readSRS(ctx, e, from)
 }
-
-var bls12381Types = types[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
-	g1: group.BLS12381G1, fr: group.BLS12381Fr,
-	proof: func(h bls12381.G1Affine, claimed fr.Element) stock.OpeningProof {
-		return stock.OpeningProof{H: h, ClaimedValue: claimed}
-	},
-	batchProof: func(h bls12381.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
-		return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
-	},
-	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
-}
-
-// BLS12381Multiproofs proves values at cosets on BLS12-381.
-type BLS12381Multiproofs = Multiproofs[bls12381.G1Affine, fr.Element]
 
 // LoadMultiproofsBLS12381 does what LoadMultiproofsBN254 does, on BLS12-381.
 func LoadMultiproofsBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12381Multiproofs, error) {
-	return loadMulti(ctx, e, &bls12381Multi, pk.G1, c, form{}, fr.One())
+	return bls12381Curve.loadMulti(ctx, e, pk.G1, c, form{}, fr.One())
 }
-
-var bls12381Multi = multiTypes[bls12381.G1Affine, fr.Element]{group.BLS12381G1, group.BLS12381Fr, fft.Generator}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -19,10 +18,36 @@ import (
 // BN254 is what LoadBN254 returns: a key whose points an engine has loaded.
 type BN254 = Key[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
+// BN254Multiproofs proves values at cosets on BN254.
+type BN254Multiproofs = Multiproofs[bn254.G1Affine, fr.Element]
+
+var bn254Curve = &curve[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof, stock.SRS]{
+	field: field[bn254.G1Affine, fr.Element]{group.BN254G1, group.BN254Fr, fr.Generator},
+	types: types[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+		proof: func(h bn254.G1Affine, claimed fr.Element) stock.OpeningProof {
+			return stock.OpeningProof{H: h, ClaimedValue: claimed}
+		},
+		batchProof: func(h bn254.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
+			return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
+		},
+		errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
+	},
+	newSRS: stock.NewSRS,
+	points: func(srs *stock.SRS) *[]bn254.G1Affine { return &srs.Pk.G1 },
+	verifying: func(srs *stock.SRS, from io.Reader) (lines bool, err error) {
+		_, err = srs.Vk.ReadFrom(from)
+		lines = true
+		for i, p := range srs.Vk.G2 {
+			lines = lines && srs.Vk.Lines[i] == bn254.PrecomputeLines(p)
+		}
+		return lines, err
+	},
+}
+
 // LoadBN254 loads a key on BN254 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
 func LoadBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BN254, error) {
-	return load(ctx, e, &bn254Types, pk.G1)
+	return bn254Curve.load(ctx, e, pk.G1)
 }
 
 // NewSRSBN254 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
@@ -30,73 +55,24 @@ func LoadBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BN2
 // measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
 // ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
 func NewSRSBN254(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
-	if size < 2 || alpha.Sign() < 0 {
-		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
-	}
-	srs, err := stock.NewSRS(2, alpha)
-	if err != nil {
-		return nil, err
-	}
-	srs.Pk.G1, err = powers(ctx, e, group.BN254G1, group.BN254Fr, srs.Pk.G1[0], alpha, size)
-	if err != nil {
-		return nil, err
-	}
-	return srs, nil
+	return bn254Curve.makeSRS(ctx, e, size, alpha)
 }
 
 // ToLagrangeBN254 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
 // BN254 does: coeffs are a power of two of points, another number is
 // backend.ErrInvalidInput. A nil engine is one in this process.
 func ToLagrangeBN254(ctx context.Context, e *engine.Engine, coeffs []bn254.G1Affine) ([]bn254.G1Affine, error) {
-	return lagrange(ctx, e, group.BN254G1, coeffs)
+	return bn254Curve.lagrange(ctx, e, coeffs)
 }
 
-// ReadSRSBN254 reads what WriteTo, WriteRawTo or WriteDump of gnark-crypto's SRS of
-// BN254 has written; the form is told from the bytes, a dump by the generator of G2 with
-// which it begins. The points of its proving key are decompressed and checked on the engine,
-// those of a dump too; a nil engine is one in this process. A damaged key is
-// backend.ErrInvalidInput, and the error names the place. No byte behind the key is read.
+// ReadSRSBN254 does what ReadSRS does, on BN254.
 func ReadSRSBN254(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
-	var srs stock.SRS
-	_, _, _, g2 := bn254.Generators()
-	raw := g2.RawBytes()
-	var err error
-	srs.Pk.G1, err = readSRS(ctx, e, group.BN254G1, raw[:], from, func(from io.Reader) error {
-		if _, err := srs.Vk.ReadFrom(from); err != nil {
-			return err
-		}
-		for i, p := range srs.Vk.G2 {
-			if srs.Vk.Lines[i] != bn254.PrecomputeLines(p) {
-				return errLines
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &srs, nil
+	return bn254Curve.readSRS(ctx, e, from)
 }
-
-var bn254Types = types[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
-	g1: group.BN254G1, fr: group.BN254Fr,
-	proof: func(h bn254.G1Affine, claimed fr.Element) stock.OpeningProof {
-		return stock.OpeningProof{H: h, ClaimedValue: claimed}
-	},
-	batchProof: func(h bn254.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
-		return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
-	},
-	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
-}
-
-// BN254Multiproofs proves values at cosets on BN254.
-type BN254Multiproofs = Multiproofs[bn254.G1Affine, fr.Element]
 
 // LoadMultiproofsBN254 makes the table of a key, of Coefficients points at least, in
 // canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
 // points, and cosets that do not fit each other, are backend.ErrInvalidInput.
 func LoadMultiproofsBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BN254Multiproofs, error) {
-	return loadMulti(ctx, e, &bn254Multi, pk.G1, c, form{}, fr.One())
+	return bn254Curve.loadMulti(ctx, e, pk.G1, c, form{}, fr.One())
 }
-
-var bn254Multi = multiTypes[bn254.G1Affine, fr.Element]{group.BN254G1, group.BN254Fr, fft.Generator}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
-	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bw6-761/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -19,73 +18,53 @@ import (
 // BW6761 is what LoadBW6761 returns: a key whose points an engine has loaded.
 type BW6761 = Key[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
-// LoadBW6761 loads a key on BW6-761 into the engine; a nil engine is one in
-// this process. The points must not change until Close.
+// BW6761Multiproofs proves values at cosets on BW6-761.
+type BW6761Multiproofs = Multiproofs[bw6761.G1Affine, fr.Element]
+
+var bw6761Curve = &curve[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof, stock.SRS]{
+	field: field[bw6761.G1Affine, fr.Element]{group.BW6761G1, group.BW6761Fr, fr.Generator},
+	types: types[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+		proof: func(h bw6761.G1Affine, claimed fr.Element) stock.OpeningProof {
+			return stock.OpeningProof{H: h, ClaimedValue: claimed}
+		},
+		batchProof: func(h bw6761.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
+			return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
+		},
+		errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
+	},
+	newSRS: stock.NewSRS,
+	points: func(srs *stock.SRS) *[]bw6761.G1Affine { return &srs.Pk.G1 },
+	verifying: func(srs *stock.SRS, from io.Reader) (lines bool, err error) {
+		_, err = srs.Vk.ReadFrom(from)
+		lines = true
+		for i, p := range srs.Vk.G2 {
+			lines = lines && srs.Vk.Lines[i] == bw6761.PrecomputeLines(p)
+		}
+		return lines, err
+	},
+}
+
+// LoadBW6761 does what LoadBN254 does, on BW6-761.
 func LoadBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BW6761, error) {
-	return load(ctx, e, &bw6761Types, pk.G1)
+	return bw6761Curve.load(ctx, e, pk.G1)
 }
 
 // NewSRSBW6761 does what NewSRSBN254 does, on BW6-761.
 func NewSRSBW6761(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
-	if size < 2 || alpha.Sign() < 0 {
-		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
-	}
-	srs, err := stock.NewSRS(2, alpha)
-	if err != nil {
-		return nil, err
-	}
-	srs.Pk.G1, err = powers(ctx, e, group.BW6761G1, group.BW6761Fr, srs.Pk.G1[0], alpha, size)
-	if err != nil {
-		return nil, err
-	}
-	return srs, nil
+	return bw6761Curve.makeSRS(ctx, e, size, alpha)
 }
 
 // ToLagrangeBW6761 does what ToLagrangeBN254 does, on BW6-761.
 func ToLagrangeBW6761(ctx context.Context, e *engine.Engine, coeffs []bw6761.G1Affine) ([]bw6761.G1Affine, error) {
-	return lagrange(ctx, e, group.BW6761G1, coeffs)
+	return bw6761Curve.lagrange(ctx, e, coeffs)
 }
 
-// ReadSRSBW6761 does what ReadSRSBN254 does, on BW6-761.
+// ReadSRSBW6761 does what ReadSRS does, on BW6-761.
 func ReadSRSBW6761(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
-	var srs stock.SRS
-	_, _, _, g2 := bw6761.Generators()
-	raw := g2.RawBytes()
-	var err error
-	srs.Pk.G1, err = readSRS(ctx, e, group.BW6761G1, raw[:], from, func(from io.Reader) error {
-		if _, err := srs.Vk.ReadFrom(from); err != nil {
-			return err
-		}
-		for i, p := range srs.Vk.G2 {
-			if srs.Vk.Lines[i] != bw6761.PrecomputeLines(p) {
-				return errLines
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &srs, nil
+	return bw6761Curve.readSRS(ctx, e, from)
 }
-
-var bw6761Types = types[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
-	g1: group.BW6761G1, fr: group.BW6761Fr,
-	proof: func(h bw6761.G1Affine, claimed fr.Element) stock.OpeningProof {
-		return stock.OpeningProof{H: h, ClaimedValue: claimed}
-	},
-	batchProof: func(h bw6761.G1Affine, claimed []fr.Element) stock.BatchOpeningProof {
-		return stock.BatchOpeningProof{H: h, ClaimedValues: claimed}
-	},
-	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
-}
-
-// BW6761Multiproofs proves values at cosets on BW6-761.
-type BW6761Multiproofs = Multiproofs[bw6761.G1Affine, fr.Element]
 
 // LoadMultiproofsBW6761 does what LoadMultiproofsBN254 does, on BW6-761.
 func LoadMultiproofsBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BW6761Multiproofs, error) {
-	return loadMulti(ctx, e, &bw6761Multi, pk.G1, c, form{}, fr.One())
+	return bw6761Curve.loadMulti(ctx, e, pk.G1, c, form{}, fr.One())
 }
-
-var bw6761Multi = multiTypes[bw6761.G1Affine, fr.Element]{group.BW6761G1, group.BW6761Fr, fft.Generator}

@@ -16,6 +16,7 @@ import (
 	"github.com/consensys/gnark-crypto/utils"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // Sizes of EIP-7594, on BLS12-381: the consensus specification's
@@ -102,10 +103,7 @@ func ReadEthereumSetup(r io.Reader) (*EthereumSetup, error) {
 }
 
 // decodePoints reads compressed points in hexadecimal.
-func decodePoints[P any, PP interface {
-	*P
-	SetBytes([]byte) (int, error)
-}](what string, dst []P, text []string) error {
+func decodePoints[P any, PP curves.Point[P]](what string, dst []P, text []string) error {
 	return each(len(dst), func(i int) error {
 		b, err := hex.DecodeString(strings.TrimPrefix(text[i], "0x"))
 		if err == nil {

@@ -6,7 +6,7 @@
 //	proof, err := key.Open(ctx, polynomial, point)
 //
 // NewSRSBN254 and ToLagrangeBN254, and their like for the other curves, make keys on the
-// engine, as gnark-crypto's NewSRS and ToLagrangeG1 do in this process.
+// engine, as gnark-crypto's NewSRS and ToLagrangeG1 do in this process. ReadSRS reads them.
 //
 // LoadMultiproofsBN254, and its like, prove a polynomial's values at all cosets of a domain
 // at once. LoadCells does that for the blobs of Ethereum by EIP-7594.
@@ -27,6 +27,8 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io"
+	"math/big"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -36,37 +38,52 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/transcript"
 )
 
-// types ties gnark-crypto's types of one curve to the algorithm: O is its
+// field is the points and scalars of one curve.
+type field[P, S any] struct {
+	g1   *group.Ops[P, S]
+	fr   *group.Field[S]
+	root func(n uint64) (S, error) // gnark-crypto's fr.Generator
+}
+
+// types ties gnark-crypto's types of proofs on one curve to the algorithm: O is its
 // OpeningProof, B its BatchOpeningProof.
 type types[P, S, O, B any] struct {
-	g1         *group.Ops[P, S]
-	fr         *group.Field[S]
 	proof      func(h P, claimed S) O
 	batchProof func(h P, claimed []S) B
 	// The curve's own errors.
 	errSize, errCount, errNone error
 }
 
+// curve is all of gnark-crypto's types of one curve: R is its SRS.
+type curve[P, S, O, B, R any] struct {
+	field[P, S]
+	types     types[P, S, O, B]
+	newSRS    func(size uint64, alpha *big.Int) (*R, error)
+	points    func(*R) *[]P
+	verifying func(*R, io.Reader) (lines bool, err error) // reads the verifying key; lines tells that its lines are those of its points
+}
+
 // Key is a KZG proving key, in canonical or Lagrange form, resident in an
 // engine. Safe for concurrent use. The types are gnark-crypto's: P the digest,
 // S the coefficient, O the OpeningProof, B the BatchOpeningProof.
 type Key[P, S, O, B any] struct {
+	*field[P, S]
 	*types[P, S, O, B]
 	table *resident.Table[P, S]
 	end   func() error // of an engine of its own
 }
 
 // load loads the points of a key.
-func load[P, S, O, B any](ctx context.Context, e *engine.Engine, t *types[P, S, O, B], points []P) (*Key[P, S, O, B], error) {
+func (c *curve[P, S, O, B, R]) load(ctx context.Context, e *engine.Engine, points []P) (*Key[P, S, O, B], error) {
 	e, end, err := resident.Or(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	table, err := resident.Load(ctx, e, t.g1, points)
+	table, err := resident.Load(ctx, e, c.g1, points)
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	return &Key[P, S, O, B]{t, table, end}, nil
+	return &Key[P, S, O, B]{&c.field, &c.types, table, end}, nil
 }
 
 // Close frees the points after the calls in flight. Closing twice is no error.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -59,7 +59,7 @@ type Openings[P, S any] struct {
 // method of Feist and Khovratovich (FK20, "Fast amortized KZG proofs"). The table that
 // it needs is resident in an engine. Safe for concurrent use.
 type Multiproofs[P, S any] struct {
-	*multiTypes[P, S]
+	*field[P, S]
 	Cosets
 	form
 	engine *engine.Engine
@@ -76,13 +76,6 @@ type Multiproofs[P, S any] struct {
 type form struct {
 	order    backend.Order
 	encoding backend.Encoding
-}
-
-// multiTypes ties gnark-crypto's types of one curve to the algorithm.
-type multiTypes[P, S any] struct {
-	g1   *group.Ops[P, S]
-	fr   *group.Field[S]
-	root func(n uint64) (S, error) // gnark-crypto's fft.Generator
 }
 
 // multiSpaces is memory for points, and for scalars beside it.
@@ -113,21 +106,21 @@ type multiTable struct {
 }
 
 // loadMulti makes Multiproofs of a key in canonical form. Proofs are multiplied by factor.
-func loadMulti[P, S any](ctx context.Context, e *engine.Engine, t *multiTypes[P, S], key []P, c Cosets, f form, factor S) (_ *Multiproofs[P, S], err error) {
+func (t *field[P, S]) loadMulti(ctx context.Context, e *engine.Engine, key []P, c Cosets, f form, factor S) (_ *Multiproofs[P, S], err error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	if len(key) < c.Coefficients {
 		return nil, fmt.Errorf("%w: a key of %d points for polynomials of %d coefficients", backend.ErrInvalidInput, len(key), c.Coefficients)
 	}
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return nil, err
 	}
 	e, end, err := resident.Or(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	m := &Multiproofs[P, S]{multiTypes: t, Cosets: c, form: f, engine: e, end: end, at: resident.NewVectors[*multiSpaces, *multiTable]()}
+	m := &Multiproofs[P, S]{field: t, Cosets: c, form: f, engine: e, end: end, at: resident.NewVectors[*multiSpaces, *multiTable]()}
 	m.direct = func() bool { return !e.Info().InProcess }
 	if err := m.build(ctx, key, factor); err != nil {
 		return nil, errors.Join(err, end())

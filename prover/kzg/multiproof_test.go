@@ -18,21 +18,15 @@ import (
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
-// openings wants the values and proofs of random polynomials to be what the secret of a key
-// says, on one curve.
-var openings = map[string]func(t *testing.T, e *engine.Engine, c kzg.Cosets, matrix bool, polynomials ...int){}
-
 // TestOpenings: proofs are the quotients by long division at the secret.
 func TestOpenings(t *testing.T) {
-	if len(openings) != len(backend.Curves()) {
-		t.Fatalf("%d curves", len(openings))
-	}
-	for curve, check := range openings {
+	for _, curve := range backend.Curves() {
+		check := curveTests[curve].openings
 		for i, c := range []kzg.Cosets{
 			{Coefficients: 16, Domain: 32, Size: 4}, {Coefficients: 8, Domain: 8, Size: 1}, {Coefficients: 8, Domain: 8, Size: 4},
 			{Coefficients: 8, Domain: 64, Size: 2}, {Coefficients: 2, Domain: 4, Size: 1},
 		} {
-			if curve != "bn254" && (i > 0 || testing.Short()) {
+			if curve != backend.BN254 && (i > 0 || testing.Short()) {
 				continue // the algorithm is written once for all
 			}
 			for _, matrix := range []bool{false, true} {

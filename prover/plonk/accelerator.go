@@ -15,10 +15,53 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// accelerator computes for gnark's own prover what it needs of one proving key, on an
-// engine. The exported types, one for each curve, wrap it in gnark-crypto's types.
+// Accelerator computes on an engine what gnark's own prover needs of one proving key. Its
+// methods are those of the object that SetAccelerator of the key takes since gnark v0.16.4,
+// but for the type of ComputeNumerator's input, which is gnark's there: an adapter copies
+// fields. The methods may be called concurrently. Scalars and polynomials are the caller's
+// secrets; an engine in another process gets them.
+//
+// The types are those of one curve: P is a point, S a scalar, D a domain, Q a polynomial.
+// BN254Accelerator and its like have names for them.
+type Accelerator[P any, S comparable, D, Q any] struct {
+	*accelerator[P, S]
+	of *polynomials[S, D, Q]
+}
+
+// NumeratorInput has the fields of gnark's NumeratorInput on one curve.
+// Domain1 is 4 or 8 times Domain0. The polynomials of the selectors, the wires, Z, the
+// permutation and the commitments (Qcp[i], and Pi[i] that it selects) are in Lagrange
+// form, regular, of Domain0's size; Qk has the proof's public values. Those that hide
+// L, R, O and Z are canonical, of 2, 2, 2 and 3 coefficients.
+type NumeratorInput[S, D, Q any] struct {
+	Domain0, Domain1   *D
+	L, R, O, Z         *Q
+	Qk, Ql, Qr, Qm, Qo *Q
+	S1, S2, S3         *Q
+	Qcp, Pi            []*Q
+	Bl, Br, Bo, Bz     *Q
+	Alpha, Beta, Gamma S
+}
+
+// polynomials is gnark-crypto's functions for polynomials Q and domains D of one curve.
+type polynomials[S, D, Q any] struct {
+	grid   func(*D) grid[S]
+	values func(*Q) []S
+	form   func(*Q) form
+	// transform makes a polynomial canonical and regular, and setCanonical says that it is.
+	transform    func(*Q, *D)
+	setCanonical func(*Q)
+	// onCoset makes a polynomial of values on the coset, in reversed order.
+	onCoset func([]S) *Q
+}
+
+// form tells what the values of a polynomial are, coefficients or values on the domain or on its
+// coset, and whether they are in order.
+type form struct{ canonical, lagrange, coset, regular bool }
+
+// accelerator is an Accelerator without the types of polynomials.
 type accelerator[P any, S comparable] struct {
-	*curve[P, S]
+	curve               *curve[P, S]
 	engine              *engine.Engine
 	sums                msm.DropIn[P, S]
 	canonical, lagrange *resident.Table[P, S]
@@ -26,7 +69,7 @@ type accelerator[P any, S comparable] struct {
 }
 
 // newAccelerator loads a key's points.
-func newAccelerator[P any, S comparable](c *curve[P, S], e *engine.Engine, pk ProvingKey) (_ *accelerator[P, S], err error) {
+func newAccelerator[P any, S comparable, D, Q any](c *curve[P, S], e *engine.Engine, pk ProvingKey, of *polynomials[S, D, Q]) (*Accelerator[P, S, D, Q], error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {
@@ -36,30 +79,99 @@ func newAccelerator[P any, S comparable](c *curve[P, S], e *engine.Engine, pk Pr
 	if err != nil {
 		return nil, err
 	}
-	a := &accelerator[P, S]{curve: c, engine: e, sums: c.g1.Group.On(e), end: end}
+	a := &Accelerator[P, S, D, Q]{&accelerator[P, S]{curve: c, engine: e, sums: c.g1.Group.On(e), end: end}, of}
 	if a.canonical, err = resident.Load(ctx, e, c.g1, p.canonical); err == nil {
 		a.lagrange, err = resident.Load(ctx, e, c.g1, p.lagrange)
 	}
 	if err != nil {
-		return nil, errors.Join(err, a.close())
+		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
 
-func (a *accelerator[P, S]) close() error {
+// Close frees the key's points, after the calls in flight.
+func (a *accelerator[P, S]) Close() error {
 	return errors.Join(a.canonical.Close(), a.lagrange.Close(), a.end())
 }
 
-func (a *accelerator[P, S]) sum(points []P, scalars []S) (sum P, err error) {
-	_, err = a.sums.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
+// MultiExp returns the sum of scalars[i] * bases[i]. Slices of the key's points are found
+// by their address, and are resident in the engine; others are sent.
+func (a *accelerator[P, S]) MultiExp(bases []P, scalars []S) (sum P, err error) {
+	_, err = a.sums.MultiExp(&sum, bases, scalars, ecc.MultiExpConfig{})
 	return sum, err
+}
+
+// ToCanonical turns a polynomial, whatever its form, into coefficients in order, in
+// place. The engine's backend computes it if that is another process's with vectors.
+func (a *Accelerator[P, S, D, Q]) ToCanonical(domain *D, p *Q) error {
+	v, form, grid := a.of.values(p), a.of.form(p), a.of.grid(domain)
+	if form.canonical || uint64(len(v)) != grid.size || !a.transforms() {
+		a.of.transform(p, domain)
+		return nil
+	}
+	var shift []S
+	if form.coset {
+		shift = []S{grid.shift}
+	}
+	if err := a.toCanonical(v, !form.regular, shift); err != nil {
+		return err
+	}
+	a.of.setCanonical(p)
+	return nil
+}
+
+// ComputeNumerator returns the numerator of the quotient: the values of all constraints
+// on the coset of Domain1, bit-reversed. It leaves every polynomial but the blinding ones
+// canonical and regular. The engine computes it, as a program over vectors.
+func (a *Accelerator[P, S, D, Q]) ComputeNumerator(in *NumeratorInput[S, D, Q]) (*Q, error) {
+	args := &numeratorInput[S]{
+		small: a.of.grid(in.Domain0), large: a.of.grid(in.Domain1),
+		alpha: in.Alpha, beta: in.Beta, gamma: in.Gamma,
+	}
+	var all []*Q
+	var err error
+	take := func(p *Q) []S {
+		if p == nil || a.of.form(p) != (form{lagrange: true, regular: true}) {
+			err = fmt.Errorf("%w: a polynomial that is not there, or not in Lagrange form, regular", backend.ErrInvalidInput)
+			return nil
+		}
+		all = append(all, p)
+		return a.of.values(p)
+	}
+	args.wires = [3][]S{take(in.L), take(in.R), take(in.O)}
+	args.ratio, args.constant = take(in.Z), take(in.Qk)
+	for i, p := range [...]*Q{left: in.Ql, right: in.Qr, product: in.Qm, output: in.Qo, sigma1: in.S1, sigma2: in.S2, sigma3: in.S3} {
+		args.columns[i] = take(p)
+	}
+	for _, p := range in.Pi {
+		args.committed = append(args.committed, take(p))
+	}
+	for _, p := range in.Qcp {
+		args.selects = append(args.selects, take(p))
+	}
+	for i, p := range [...]*Q{in.Bl, in.Br, in.Bo, in.Bz} {
+		if p != nil { // nil hides nothing
+			args.blinding[i] = a.of.values(p)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	values, err := a.numerator(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		a.of.setCanonical(p)
+	}
+	return a.of.onCoset(values), nil
 }
 
 // transforms reports whether the engine's backend computes transforms that come alone. In
 // this process they are gnark-crypto's in any case.
 func (a *accelerator[P, S]) transforms() bool {
 	i := a.engine.Info()
-	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(a.vectors.Curve()))
+	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(a.curve.vectors.Curve()))
 }
 
 // toCanonical turns n values on a domain, or on its coset with a shift, into
@@ -72,7 +184,7 @@ func (a *accelerator[P, S]) toCanonical(v []S, reversed bool, shift []S) error {
 	if len(shift) > 0 {
 		t.Shift = shift[0]
 	}
-	_, err := a.vectors.Repeat(context.Background(), a.engine, len(v), func(ctx context.Context, s *vector.Session[S]) error {
+	_, err := a.curve.vectors.Repeat(context.Background(), a.engine, len(v), func(ctx context.Context, s *vector.Session[S]) error {
 		all := s.New(len(v))
 		p := s.Program()
 		p.Write(all, v)
@@ -155,7 +267,7 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 	if err != nil {
 		return nil, err
 	}
-	d := newDomain(a.fr, s, in.small.generator, in.large.generator, in.large.shift)
+	d := newDomain(a.curve.fr, s, in.small.generator, in.large.generator, in.large.shift)
 	st := &statement[P, S]{wires: in.wires}
 	defer st.blinding.wipe()
 	for i, b := range in.blinding {
@@ -165,7 +277,7 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 	st.spread(d)
 	_, forKey := planKey(s, vector.Vector[S]{})
 	_, forProof := planProof(s, vector.Vector[S]{})
-	_, err = a.vectors.Repeat(context.Background(), a.engine, forKey+forProof, func(ctx context.Context, session *vector.Session[S]) error {
+	_, err = a.curve.vectors.Repeat(context.Background(), a.engine, forKey+forProof, func(ctx context.Context, session *vector.Session[S]) error {
 		all := session.New(forKey + forProof)
 		k, _ := planKey(s, all.Slice(0, forKey))
 		v, _ := planProof(s, all.Slice(forKey, forKey+forProof))

@@ -19,6 +19,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bls12-381"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
@@ -143,4 +144,28 @@ func bls12381System(scs *cs.SparseR1CS) solve.System[fr.Element] {
 			return &assignment.Solution[fr.Element]{Sides: [3][]fr.Element{sol.L, sol.R, sol.O}}, nil
 		},
 	}
+}
+
+// BLS12381Accelerator is an Accelerator for a key on BLS12-381.
+type BLS12381Accelerator = Accelerator[bls12381.G1Affine, fr.Element, fft.Domain, iop.Polynomial]
+
+// BLS12381NumeratorInput has the fields of gnark's NumeratorInput on BLS12-381.
+type BLS12381NumeratorInput = NumeratorInput[fr.Element, fft.Domain, iop.Polynomial]
+
+// NewBLS12381Accelerator does what NewBN254Accelerator does, on BLS12-381.
+func NewBLS12381Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12381Accelerator, error) {
+	return newAccelerator(bls12381Curve, engine, pk, &polynomials[fr.Element, fft.Domain, iop.Polynomial]{
+		grid: func(d *fft.Domain) grid[fr.Element] {
+			return grid[fr.Element]{d.Cardinality, d.Generator, d.FrMultiplicativeGen}
+		},
+		values: (*iop.Polynomial).Coefficients,
+		form: func(p *iop.Polynomial) form {
+			return form{p.Basis == iop.Canonical, p.Basis == iop.Lagrange, p.Basis == iop.LagrangeCoset, p.Layout == iop.Regular}
+		},
+		transform:    func(p *iop.Polynomial, d *fft.Domain) { p.ToCanonical(d).ToRegular() },
+		setCanonical: func(p *iop.Polynomial) { p.Basis, p.Layout = iop.Canonical, iop.Regular },
+		onCoset: func(v []fr.Element) *iop.Polynomial {
+			return iop.NewPolynomial(&v, iop.Form{Basis: iop.LagrangeCoset, Layout: iop.BitReverse})
+		},
+	})
 }

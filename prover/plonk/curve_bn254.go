@@ -19,6 +19,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bn254"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
@@ -143,4 +144,29 @@ func bn254System(scs *cs.SparseR1CS) solve.System[fr.Element] {
 			return &assignment.Solution[fr.Element]{Sides: [3][]fr.Element{sol.L, sol.R, sol.O}}, nil
 		},
 	}
+}
+
+// BN254Accelerator is an Accelerator for a key on BN254.
+type BN254Accelerator = Accelerator[bn254.G1Affine, fr.Element, fft.Domain, iop.Polynomial]
+
+// BN254NumeratorInput has the fields of gnark's NumeratorInput on BN254.
+type BN254NumeratorInput = NumeratorInput[fr.Element, fft.Domain, iop.Polynomial]
+
+// NewBN254Accelerator loads a key's points into an engine; a nil engine is one in
+// this process. The key must not change until Close.
+func NewBN254Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BN254Accelerator, error) {
+	return newAccelerator(bn254Curve, engine, pk, &polynomials[fr.Element, fft.Domain, iop.Polynomial]{
+		grid: func(d *fft.Domain) grid[fr.Element] {
+			return grid[fr.Element]{d.Cardinality, d.Generator, d.FrMultiplicativeGen}
+		},
+		values: (*iop.Polynomial).Coefficients,
+		form: func(p *iop.Polynomial) form {
+			return form{p.Basis == iop.Canonical, p.Basis == iop.Lagrange, p.Basis == iop.LagrangeCoset, p.Layout == iop.Regular}
+		},
+		transform:    func(p *iop.Polynomial, d *fft.Domain) { p.ToCanonical(d).ToRegular() },
+		setCanonical: func(p *iop.Polynomial) { p.Basis, p.Layout = iop.Canonical, iop.Regular },
+		onCoset: func(v []fr.Element) *iop.Polynomial {
+			return iop.NewPolynomial(&v, iop.Form{Basis: iop.LagrangeCoset, Layout: iop.BitReverse})
+		},
+	})
 }

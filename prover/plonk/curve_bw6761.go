@@ -19,6 +19,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bw6-761"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
@@ -143,4 +144,28 @@ func bw6761System(scs *cs.SparseR1CS) solve.System[fr.Element] {
 			return &assignment.Solution[fr.Element]{Sides: [3][]fr.Element{sol.L, sol.R, sol.O}}, nil
 		},
 	}
+}
+
+// BW6761Accelerator is an Accelerator for a key on BW6-761.
+type BW6761Accelerator = Accelerator[bw6761.G1Affine, fr.Element, fft.Domain, iop.Polynomial]
+
+// BW6761NumeratorInput has the fields of gnark's NumeratorInput on BW6-761.
+type BW6761NumeratorInput = NumeratorInput[fr.Element, fft.Domain, iop.Polynomial]
+
+// NewBW6761Accelerator does what NewBN254Accelerator does, on BW6-761.
+func NewBW6761Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BW6761Accelerator, error) {
+	return newAccelerator(bw6761Curve, engine, pk, &polynomials[fr.Element, fft.Domain, iop.Polynomial]{
+		grid: func(d *fft.Domain) grid[fr.Element] {
+			return grid[fr.Element]{d.Cardinality, d.Generator, d.FrMultiplicativeGen}
+		},
+		values: (*iop.Polynomial).Coefficients,
+		form: func(p *iop.Polynomial) form {
+			return form{p.Basis == iop.Canonical, p.Basis == iop.Lagrange, p.Basis == iop.LagrangeCoset, p.Layout == iop.Regular}
+		},
+		transform:    func(p *iop.Polynomial, d *fft.Domain) { p.ToCanonical(d).ToRegular() },
+		setCanonical: func(p *iop.Polynomial) { p.Basis, p.Layout = iop.Canonical, iop.Regular },
+		onCoset: func(v []fr.Element) *iop.Polynomial {
+			return iop.NewPolynomial(&v, iop.Form{Basis: iop.LagrangeCoset, Layout: iop.BitReverse})
+		},
+	})
 }

@@ -6,14 +6,13 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // halfOrders returns half the order of each curve's scalars.
 var halfOrders = sync.OnceValue(func() map[backend.Curve]*big.Int {
 	m := make(map[backend.Curve]*big.Int)
 	for _, c := range backend.Curves() {
-		m[c] = new(big.Int).Rsh(layout.CurveID(c).ScalarField(), 1)
+		m[c] = new(big.Int).Rsh(c.ScalarField(), 1)
 	}
 	return m
 })

@@ -14,58 +14,72 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"github.com/pippin-zk/pippin/backend"
 )
 
 // curve is the data of one file.
-type curve struct {
-	Name    string // for people
-	Package string // of gnark-crypto, such as bls12377
-	Path    string // of gnark's and gnark-crypto's packages, such as bls12-377
-	Group   string // prefix of the names in prover/internal/group
-	Twist   string // type of the coordinates of G2
+type curve struct{ backend.Curve }
+
+// Path returns the curve in the paths of gnark's and gnark-crypto's packages, such as bls12-377.
+func (c curve) Path() string { return c.String() }
+
+// Package returns gnark-crypto's package, such as bls12377.
+func (c curve) Package() string { return strings.ReplaceAll(c.Path(), "-", "") }
+
+// Name returns the curve's name for people, such as BLS12-377.
+func (c curve) Name() string { return strings.ToUpper(c.Path()) }
+
+// Group returns what names in Go have of it, such as BLS12377.
+func (c curve) Group() string { return strings.ToUpper(c.Package()) }
+
+// ID returns gnark-crypto's name of the curve's number, such as BLS12_377.
+func (c curve) ID() string { return strings.ReplaceAll(c.Name(), "-", "_") }
+
+// Twist returns the type of the coordinates of G2.
+func (c curve) Twist() string {
+	if c.PointBytes(backend.G2) == c.PointBytes(backend.G1) {
+		return "fp.Element"
+	}
+	return c.Package() + ".E2"
 }
 
-// ID returns gnark-crypto's name of the curve's number.
-func (c curve) ID() string { return strings.ToUpper(strings.ReplaceAll(c.Path, "-", "_")) }
-
-var curves = []curve{
-	{"BN254", "bn254", "bn254", "BN254", "bn254.E2"},
-	{"BLS12-377", "bls12377", "bls12-377", "BLS12377", "bls12377.E2"},
-	{"BLS12-381", "bls12381", "bls12-381", "BLS12381", "bls12381.E2"},
-	{"BW6-761", "bw6761", "bw6-761", "BW6761", "fp.Element"},
+// curves lists backend's curves.
+func curves() (all []curve) {
+	for _, c := range backend.Curves() {
+		all = append(all, curve{c})
+	}
+	return all
 }
 
-// A template PACKAGE.go.tmpl or PACKAGE_test.go.tmpl is for the package of that name.
+// A template PACKAGE.go.tmpl is for the package of that name.
 //
 //go:embed *.tmpl
 var templates embed.FS
 
 // sources says what each template makes: %s is the curve's package.
 var sources = map[string]string{
-	"group.go.tmpl":               "prover/internal/group/curve_%s.go",
-	"groth16.go.tmpl":             "prover/groth16/curve_%s.go",
-	"groth16_accelerator.go.tmpl": "prover/groth16/accelerator_%s.go",
-	"groth16_mpcsetup.go.tmpl":    "prover/groth16/mpcsetup/curve_%s.go",
-	"plonk_accelerator.go.tmpl":   "prover/plonk/accelerator_%s.go",
-	"kzg.go.tmpl":                 "prover/kzg/curve_%s.go",
-	"kzg_test.go.tmpl":            "prover/kzg/curve_%s_test.go",
-	"pedersen.go.tmpl":            "prover/pedersen/curve_%s.go",
-	"pedersen_test.go.tmpl":       "prover/pedersen/curve_%s_test.go",
-	"plonk.go.tmpl":               "prover/plonk/curve_%s.go",
-	"proofsystem.go.tmpl":         "internal/proofsystem/curve_%s.go",
+	"group.go.tmpl":            "prover/internal/group/curve_%s.go",
+	"groth16.go.tmpl":          "prover/groth16/curve_%s.go",
+	"groth16_mpcsetup.go.tmpl": "prover/groth16/mpcsetup/curve_%s.go",
+	"kzg.go.tmpl":              "prover/kzg/curve_%s.go",
+	"pedersen.go.tmpl":         "prover/pedersen/curve_%s.go",
+	"plonk.go.tmpl":            "prover/plonk/curve_%s.go",
+	"proofsystem.go.tmpl":      "internal/proofsystem/curve_%s.go",
 }
 
 // table is a variable that has an entry for each curve.
-type table struct {
-	Package, Name, Type string
-	Curves              []curve
-}
+type table struct{ Package, Name, Type string }
+
+// Curves returns the curves that have an entry.
+func (table) Curves() []curve { return curves() }
 
 // tables lists the tables by their files, each made by table.go.tmpl.
 var tables = map[string]table{
-	"prover/groth16/curve_table.go":       {"groth16", "bindings", "binding", curves},
-	"prover/plonk/curve_table.go":         {"plonk", "bindings", "binding", curves},
-	"internal/proofsystem/curve_table.go": {"proofsystem", "curves", "*curve", curves},
+	"prover/groth16/curve_table.go":       {"groth16", "bindings", "binding"},
+	"prover/kzg/curve_table.go":           {"kzg", "bindings", "binding"},
+	"prover/plonk/curve_table.go":         {"plonk", "bindings", "binding"},
+	"internal/proofsystem/curve_table.go": {"proofsystem", "bindings", "*curve"},
 }
 
 // files returns the text of every generated file by its path in the repository.
@@ -88,8 +102,8 @@ func files() (map[string][]byte, error) {
 		return nil
 	}
 	for source, path := range sources {
-		for _, c := range curves {
-			if err := add(fmt.Sprintf(path, c.Package), source, c); err != nil {
+		for _, c := range curves() {
+			if err := add(fmt.Sprintf(path, c.Package()), source, c); err != nil {
 				return nil, err
 			}
 		}

@@ -75,3 +75,13 @@ func TestWords(t *testing.T) {
 		t.Errorf("Redc: %v", r)
 	}
 }
+
+type coordinate interface{ BigInt(*big.Int) *big.Int }
+
+func elem(xs ...coordinate) Elem {
+	e := make(Elem, len(xs))
+	for i, x := range xs {
+		e[i] = x.BigInt(new(big.Int))
+	}
+	return e
+}

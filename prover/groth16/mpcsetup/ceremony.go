@@ -25,18 +25,12 @@ type Ceremony[P1, P2 any, S comparable, U, C, Q, E, R any] struct {
 	g2 *group.Ops[P2, S]
 	fr *group.Field[S]
 
-	generators func() (P1, P2)
-	hashTo2    func(msg, dst []byte) (P2, error)
+	hashTo2 func(msg, dst []byte) (P2, error)
 	// beacon and sameRatio are gnark-crypto's BeaconContributions and SameRatioMany.
 	beacon    func(hash, dst, beacon []byte, n int) []S
 	sameRatio func(...any) error
 	// verify is UpdateProof.Verify.
 	verify func(_ *U, challenge []byte, dst byte, one []update[P1], two []update[P2]) error
-	// compress1 and compress2 write compressed points, negate1 and negate2 change a sign.
-	compress1 func([]byte, *P1)
-	compress2 func([]byte, *P2)
-	negate1   func(*P1)
-	negate2   func(*P2)
 
 	// What follows takes gnark's types apart, with shared memory, and makes them.
 	powers      func(*C) powers[P1, P2]
@@ -129,8 +123,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) draw(x []S) error {
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) prove(x *S, challenge []byte, dst byte) (u U, err error) {
 	k := c.fr.Big(x)
 	defer group.WipeInt(k)
-	g1, _ := c.generators()
-	commitment := c.g1.Sum(group.Term[P1]{Point: g1, K: k})
+	commitment := c.g1.Sum(group.Term[P1]{Point: c.g1.Generator(), K: k})
 	encoded := c.g1.Marshal(&commitment)
 	base, err := c.hashTo2(append(bytes.Clone(encoded), challenge...), []byte{dst})
 	if err != nil {

@@ -53,7 +53,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 			return err
 		}
 		ev.a, ev.b, ev.b2, *p.z = w.a, w.b, w.b2, w.z
-		*p.delta1, *p.delta2 = c.generators()
+		*p.delta1, *p.delta2 = c.g1.Generator(), c.g2.Generator()
 		place := make([]int, len(w.k)) // 1 + the commitment that a wire is in
 		for j, info := range commitments {
 			for _, i := range info.PrivateCommitted {
@@ -105,8 +105,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engin
 	internal, secret, public := sys.GetNbVariables()
 	// A constraint has one table of points a group: each of tau, alpha tau and beta tau is n
 	// points in Lagrange form.
-	one := terms[P1, S]{negate: c.negate1, points: make([]P1, 1+3*n), coefficients: coefficients}
-	two := terms[P2, S]{negate: c.negate2, points: make([]P2, 1+n), coefficients: coefficients}
+	one := terms[P1, S]{negate: c.g1.Neg, points: make([]P1, 1+3*n), coefficients: coefficients}
+	two := terms[P2, S]{negate: c.g2.Neg, points: make([]P2, 1+n), coefficients: coefficients}
 	const tau, at2 = 1, 1
 	alpha, beta := tau+n, tau+2*n
 	count := internal + secret + public

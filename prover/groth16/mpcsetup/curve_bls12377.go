@@ -21,10 +21,6 @@ var BLS12377 = &Ceremony[
 	stock.SrsCommons, stock.Phase2, stock.Phase2Evaluations, cs.R1CS,
 ]{
 	g1: group.BLS12377G1, g2: group.BLS12377G2, fr: group.BLS12377Fr,
-	generators: func() (bls12377.G1Affine, bls12377.G2Affine) {
-		_, _, g1, g2 := bls12377.Generators()
-		return g1, g2
-	},
 	hashTo2: bls12377.HashToG2,
 	beacon:  crypto.BeaconContributions, sameRatio: crypto.SameRatioMany,
 	verify: func(u *crypto.UpdateProof, challenge []byte, dst byte, one []update[bls12377.G1Affine], two []update[bls12377.G2Affine]) error {
@@ -37,10 +33,6 @@ var BLS12377 = &Ceremony[
 		}
 		return u.Verify(challenge, dst, all...)
 	},
-	compress1: func(to []byte, p *bls12377.G1Affine) { b := p.Bytes(); copy(to, b[:]) },
-	compress2: func(to []byte, p *bls12377.G2Affine) { b := p.Bytes(); copy(to, b[:]) },
-	negate1:   func(p *bls12377.G1Affine) { p.Neg(p) },
-	negate2:   func(p *bls12377.G2Affine) { p.Neg(p) },
 	powers: func(c *stock.SrsCommons) powers[bls12377.G1Affine, bls12377.G2Affine] {
 		return powers[bls12377.G1Affine, bls12377.G2Affine]{c.G1.Tau, c.G2.Tau, c.G1.AlphaTau, c.G1.BetaTau, c.G2.Beta}
 	},

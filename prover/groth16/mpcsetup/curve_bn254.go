@@ -21,10 +21,6 @@ var BN254 = &Ceremony[
 	stock.SrsCommons, stock.Phase2, stock.Phase2Evaluations, cs.R1CS,
 ]{
 	g1: group.BN254G1, g2: group.BN254G2, fr: group.BN254Fr,
-	generators: func() (bn254.G1Affine, bn254.G2Affine) {
-		_, _, g1, g2 := bn254.Generators()
-		return g1, g2
-	},
 	hashTo2: bn254.HashToG2,
 	beacon:  crypto.BeaconContributions, sameRatio: crypto.SameRatioMany,
 	verify: func(u *crypto.UpdateProof, challenge []byte, dst byte, one []update[bn254.G1Affine], two []update[bn254.G2Affine]) error {
@@ -37,10 +33,6 @@ var BN254 = &Ceremony[
 		}
 		return u.Verify(challenge, dst, all...)
 	},
-	compress1: func(to []byte, p *bn254.G1Affine) { b := p.Bytes(); copy(to, b[:]) },
-	compress2: func(to []byte, p *bn254.G2Affine) { b := p.Bytes(); copy(to, b[:]) },
-	negate1:   func(p *bn254.G1Affine) { p.Neg(p) },
-	negate2:   func(p *bn254.G2Affine) { p.Neg(p) },
 	powers: func(c *stock.SrsCommons) powers[bn254.G1Affine, bn254.G2Affine] {
 		return powers[bn254.G1Affine, bn254.G2Affine]{c.G1.Tau, c.G2.Tau, c.G1.AlphaTau, c.G1.BetaTau, c.G2.Beta}
 	},

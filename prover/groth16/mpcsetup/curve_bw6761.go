@@ -21,10 +21,6 @@ var BW6761 = &Ceremony[
 	stock.SrsCommons, stock.Phase2, stock.Phase2Evaluations, cs.R1CS,
 ]{
 	g1: group.BW6761G1, g2: group.BW6761G2, fr: group.BW6761Fr,
-	generators: func() (bw6761.G1Affine, bw6761.G2Affine) {
-		_, _, g1, g2 := bw6761.Generators()
-		return g1, g2
-	},
 	hashTo2: bw6761.HashToG2,
 	beacon:  crypto.BeaconContributions, sameRatio: crypto.SameRatioMany,
 	verify: func(u *crypto.UpdateProof, challenge []byte, dst byte, one []update[bw6761.G1Affine], two []update[bw6761.G2Affine]) error {
@@ -37,10 +33,6 @@ var BW6761 = &Ceremony[
 		}
 		return u.Verify(challenge, dst, all...)
 	},
-	compress1: func(to []byte, p *bw6761.G1Affine) { b := p.Bytes(); copy(to, b[:]) },
-	compress2: func(to []byte, p *bw6761.G2Affine) { b := p.Bytes(); copy(to, b[:]) },
-	negate1:   func(p *bw6761.G1Affine) { p.Neg(p) },
-	negate2:   func(p *bw6761.G2Affine) { p.Neg(p) },
 	powers: func(c *stock.SrsCommons) powers[bw6761.G1Affine, bw6761.G2Affine] {
 		return powers[bw6761.G1Affine, bw6761.G2Affine]{c.G1.Tau, c.G2.Tau, c.G1.AlphaTau, c.G1.BetaTau, c.G2.Beta}
 	},

@@ -2,6 +2,7 @@ package mpcsetup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -25,10 +28,7 @@ type Phase1[P1, P2, U any] struct {
 	proofs    [3]U // of tau, alpha and beta
 	challenge []byte
 
-	compress1 func([]byte, *P1)
-	compress2 func([]byte, *P2)
-	size1     int // of a compressed point
-	size2     int
+	curve backend.Curve
 }
 
 // The numbers by which gnark keeps proofs apart: of tau, alpha and beta in phase 1, of delta
@@ -52,7 +52,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) NewPhase1(n int) *Phase1[P1, P2, U]
 		panic(fmt.Sprintf("mpcsetup: a domain of %d elements: a power of two from 2 to %d is possible", n, largest))
 	}
 	p := c.emptyPhase1()
-	g1, g2 := c.generators()
+	g1, g2 := c.g1.Generator(), c.g2.Generator()
 	p.powers = powers[P1, P2]{
 		slices.Repeat([]P1{g1}, 2*n-1), slices.Repeat([]P2{g2}, n),
 		slices.Repeat([]P1{g1}, n), slices.Repeat([]P1{g1}, n), g2,
@@ -61,15 +61,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) NewPhase1(n int) *Phase1[P1, P2, U]
 }
 
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) emptyPhase1() *Phase1[P1, P2, U] {
-	return &Phase1[P1, P2, U]{
-		compress1: c.compress1, compress2: c.compress2,
-		size1: compressedBytes(c.g1), size2: compressedBytes(c.g2),
-	}
-}
-
-// compressedBytes returns the size of an encoded point.
-func compressedBytes[P, S any](ops *group.Ops[P, S]) int {
-	return backend.Compressed.Bytes(backend.PointOf(ops.Group.Curve(), ops.Group.Group()))
+	return &Phase1[P1, P2, U]{curve: c.g1.Group.Curve()}
 }
 
 // Len returns the size of the domain: the most constraints of a circuit.
@@ -88,11 +80,12 @@ func (p *Phase1[P1, P2, U]) WriteTo(to io.Writer) (int64, error) {
 	}
 	v := &p.powers
 	w.write(binary.BigEndian.AppendUint64(nil, uint64(len(v.tau2))))
-	writePoints(w, []P2{v.beta2}, p.size2, p.compress2)
-	writePoints(w, v.tau1[1:], p.size1, p.compress1)
-	writePoints(w, v.tau2[1:], p.size2, p.compress2)
-	writePoints(w, v.beta, p.size1, p.compress1)
-	writePoints(w, v.alpha, p.size1, p.compress1)
+	of1, of2 := backend.PointOf(p.curve, backend.G1), backend.PointOf(p.curve, backend.G2)
+	writePoints(w, of2, []P2{v.beta2})
+	writePoints(w, of1, v.tau1[1:])
+	writePoints(w, of2, v.tau2[1:])
+	writePoints(w, of1, v.beta)
+	writePoints(w, of1, v.alpha)
 	w.write(append([]byte{byte(len(p.challenge))}, p.challenge...))
 	return w.n, w.err
 }
@@ -117,13 +110,19 @@ func (w *counting) write(b []byte) {
 }
 
 // writePoints writes compressed points, which all processors make some thousands at a time.
-func writePoints[P any](w *counting, points []P, size int, compress func([]byte, *P)) {
+func writePoints[P any](w *counting, of backend.Element, points []P) {
 	const piece = 1 << 16
+	size := backend.Compressed.Bytes(of)
 	b := make([]byte, min(len(points), piece)*size)
 	for some := range slices.Chunk(points, piece) {
+		from, err := curves.GroupOf(of.Curve, of.Group).Points(layout.Bytes(some))
+		if err != nil {
+			w.err = cmp.Or(w.err, err)
+			return
+		}
 		merge.Parallel(len(some), func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				compress(b[i*size:(i+1)*size], &some[i])
+				from.Encode(i, b[i*size:(i+1)*size], backend.Compressed)
 			}
 		})
 		w.write(b[:len(some)*size])
@@ -188,7 +187,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *
 	}
 	r.Form()
 	v.beta2 = keyfile.Alone(r, c.g2.Group, "G2.Beta", 1)[0]
-	g1, g2 := c.generators()
+	g1, g2 := c.g1.Generator(), c.g2.Generator()
 	tau1 := keyfile.Some(r, c.g1.Group, "G1.Tau[1:]", 2*n-2)
 	tau2 := keyfile.Some(r, c.g2.Group, "G2.Tau[1:]", n-1)
 	v.beta = keyfile.Some(r, c.g1.Group, "G1.BetaTau", n)

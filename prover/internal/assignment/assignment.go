@@ -28,6 +28,7 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/rs/zerolog"
 
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/internal/crew"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
@@ -104,7 +105,7 @@ func (s *Solver[S]) bytes(v *Solution[S]) int {
 }
 
 // Over returns a solver for a field.
-func Over[S limbs, PS element[S]]() *Solver[S] {
+func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 	var e S
 	s := &Solver[S]{most: mostKept, of: 8 * len(e), Hint: asHint[S, PS], Print: prints[S, PS]}
 	s.Solve = func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
@@ -176,22 +177,6 @@ func (s *Solver[S]) taken(wires, capacity int) *Solution[S] {
 // limbs are field elements of gnark-crypto, in Montgomery form, the lowest word first.
 type limbs interface{ ~[4]uint64 | ~[6]uint64 }
 
-// element is the arithmetic of such elements.
-type element[S limbs] interface {
-	*S
-	Add(x, y *S) *S
-	Sub(x, y *S) *S
-	Mul(x, y *S) *S
-	Neg(x *S) *S
-	Inverse(x *S) *S
-	IsZero() bool
-	Equal(x *S) bool
-	SetUint64(x uint64) *S
-	SetBigInt(x *big.Int) *S
-	BigInt(x *big.Int) *big.Int
-	String() string
-}
-
 // none is the highest word of a wire without a value. No element below the modulus has
 // it, and others are refused: the moduli are far below 2^256 and 2^384.
 const none = ^uint64(0)
@@ -204,7 +189,7 @@ func forget[S limbs](v *S) { (*v)[len(*v)-1] = none }
 const constant = ^uint32(0)
 
 // run is one system being solved.
-type run[S limbs, PS element[S]] struct {
+type run[S limbs, PS curves.Scalar[S]] struct {
 	*crew.Crew
 	workers      []*worker[S, PS]
 	weight       int // how many everyday instructions one of the system is worth, by its terms
@@ -280,7 +265,7 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 // as it is, and a panic of it is an error. With a wrong witness gnark's solver calls
 // hints again, so that those with side effects have them twice. When ctx ends that is
 // an error too. Whoever gets a solution wipes it.
-func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
+func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
 	r, err := begin[S, PS](sys, inputs, cfg)
 	if err != nil {
 		return nil, err
@@ -302,7 +287,7 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 }
 
 // begin looks whether this system and these inputs can be solved here.
-func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config) (*run[S, PS], error) {
+func begin[S limbs, PS curves.Scalar[S]](sys System[S], inputs []S, cfg solver.Config) (*run[S, PS], error) {
 	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(), sparse: sys.Type == constraint.SystemSparseR1CS, reducer: newReducer[S](sys.Field())}
 	known := len(sys.Public) + len(sys.Secret)
 	given := known
@@ -679,7 +664,7 @@ func (r *run[S, PS]) complete() error {
 }
 
 // asHint has gnark's solver call a commit.
-func asHint[S limbs, PS element[S]](commit Commit[S]) solver.Hint {
+func asHint[S limbs, PS curves.Scalar[S]](commit Commit[S]) solver.Hint {
 	return func(q *big.Int, in, out []*big.Int) error {
 		if len(out) != 1 {
 			return fmt.Errorf("a commitment with %d outputs", len(out))

@@ -111,7 +111,7 @@ func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S, t
 	}
 }
 
-func curves() []solvers {
+func everyCurve() []solvers {
 	return []solvers{
 		over(ecc.BN254, assignment.Over[fr254.Element](), *new(fr254.Element).SetBigInt(answer),
 			func(c constraint.ConstraintSystem) assignment.System[fr254.Element] {
@@ -329,7 +329,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestSameAsGnark(t *testing.T) {
-	for _, s := range curves() {
+	for _, s := range everyCurve() {
 		for _, b := range builders {
 			t.Run(fmt.Sprint(s.id, " ", b.name), func(t *testing.T) {
 				for _, sample := range samples.All {
@@ -402,7 +402,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s is computed on elements, and not called here", name)
 		}
 	}
-	for _, s := range curves() {
+	for _, s := range everyCurve() {
 		if s.id != ecc.BN254 && s.id != ecc.BW6_761 {
 			continue
 		}
@@ -444,7 +444,7 @@ func TestHints(t *testing.T) {
 
 // TestRefused: what gnark's solver has to decide is left to it.
 func TestRefused(t *testing.T) {
-	s := curves()[0]
+	s := everyCurve()[0]
 	for _, b := range builders {
 		for _, sample := range samples.All {
 			if sample.Name == "unconstrained" {
@@ -491,7 +491,7 @@ func (c *trouble) Define(api frontend.API) error {
 
 // TestHintsThatFail: errors of hints are the solver's, panics do not end the process.
 func TestHintsThatFail(t *testing.T) {
-	s := curves()[0]
+	s := everyCurve()[0]
 	a := &trouble{}
 	for i := range 500 {
 		a.X = append(a.X, i+1)
@@ -555,7 +555,7 @@ func (c *neighbours) Define(api frontend.API) error {
 // TestHintsOfUsersComeInTurn: hints of users may share variables without a lock as long
 // as their level has no more than 50 instructions, as with gnark's solver.
 func TestHintsOfUsersComeInTurn(t *testing.T) {
-	s := curves()[0]
+	s := everyCurve()[0]
 	a := &neighbours{}
 	for i := range 45 {
 		a.X = append(a.X, 2*i+2)
@@ -582,7 +582,7 @@ func TestHintsOfUsersComeInTurn(t *testing.T) {
 
 // TestMemoryIsClean: what a run that failed leaves behind is not in the next solution.
 func TestMemoryIsClean(t *testing.T) {
-	s := curves()[0]
+	s := everyCurve()[0]
 	a := &trouble{}
 	for i := range 5000 {
 		a.X = append(a.X, i+1)
@@ -606,7 +606,7 @@ func TestMemoryIsClean(t *testing.T) {
 // TestManyAtOnce: systems that are solved at the same time share processors and the
 // memory that was given back.
 func TestManyAtOnce(t *testing.T) {
-	s := curves()[0]
+	s := everyCurve()[0]
 	r := rand.New(rand.NewPCG(7, 7))
 	small, large := everythingOf(20, false), everythingOf(400, false)
 	var wg sync.WaitGroup
@@ -633,7 +633,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // TestHelpersLeave: no goroutine stays behind.
 func TestHelpersLeave(t *testing.T) {
-	s := curves()[0]
+	s := everyCurve()[0]
 	c := compile(t, s.id, r1cs.NewBuilder[constraint.U64], everythingOf(50, false))
 	w := witnessOf(t, s.id, everythingOf(50, false).assign(rand.New(rand.NewPCG(3, 3)), s.id.ScalarField()))
 	before := runtime.NumGoroutine()

@@ -4,10 +4,11 @@ import (
 	"sync"
 
 	"github.com/consensys/gnark/constraint"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // worker is one goroutine's part of a run.
-type worker[S limbs, PS element[S]] struct {
+type worker[S limbs, PS curves.Scalar[S]] struct {
 	*run[S, PS]
 	scratch[S]
 

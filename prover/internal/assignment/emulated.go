@@ -1,6 +1,10 @@
 package assignment
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/pippin-zk/pippin/internal/curves"
+)
 
 // The hints of gnark's package std/math/emulated that are called for every product of
 // emulated numbers. A number has limbs of 64 bits, the lowest first, and a limb may be
@@ -63,7 +67,7 @@ func trimmed(x []uint64) []uint64 {
 type sumOfLimbs [sumWords]uint64
 
 // inputs reads a hint's inputs one after the other.
-type inputs[S limbs, PS element[S]] struct {
+type inputs[S limbs, PS curves.Scalar[S]] struct {
 	w    *worker[S, PS]
 	data []uint32
 	left int

@@ -11,6 +11,7 @@ import (
 	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark/constraint/solver"
 	_ "github.com/consensys/gnark/std/math/emulated" // whose hints are asked for by name
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // TestEmulatedHints: products and polynomials of emulated numbers are what gnark's hints say
@@ -23,7 +24,7 @@ func TestEmulatedHints(t *testing.T) {
 	emulatedHints[fr761.Element](t, fr761.Modulus())
 }
 
-func emulatedHints[S limbs, PS element[S]](t *testing.T, q *big.Int) {
+func emulatedHints[S limbs, PS curves.Scalar[S]](t *testing.T, q *big.Int) {
 	t.Helper()
 	rounds := 4000
 	if testing.Short() {
@@ -99,7 +100,7 @@ func guardedHint(h solver.Hint, q *big.Int, in, out []*big.Int) (refused bool) {
 }
 
 // caller calls our hints.
-type caller[S limbs, PS element[S]] struct {
+type caller[S limbs, PS curves.Scalar[S]] struct {
 	run    *run[S, PS]
 	worker *worker[S, PS]
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend/cs"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // hint is a hint function of a circuit, with a way of our own to the same values where
 // there is one.
-type hint[S limbs, PS element[S]] struct {
+type hint[S limbs, PS curves.Scalar[S]] struct {
 	id      solver.HintID
 	f       solver.Hint
 	library bool // of gnark's, by its name
@@ -36,7 +37,7 @@ func readCall(data []uint32) call {
 }
 
 // newHint takes our way to the values of a hint that is in our library.
-func newHint[S limbs, PS element[S]](id solver.HintID, name string, f solver.Hint) hint[S, PS] {
+func newHint[S limbs, PS curves.Scalar[S]](id solver.HintID, name string, f solver.Hint) hint[S, PS] {
 	h := hint[S, PS]{id: id, f: f, library: ofLibrary(name)}
 	if !Knows(f, name) {
 		return h

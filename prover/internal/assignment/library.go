@@ -7,6 +7,7 @@ import (
 	"github.com/consensys/gnark"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // tested are the versions of gnark whose hints have been compared with ours. Others
@@ -81,7 +82,7 @@ const (
 )
 
 // on returns a way over a field.
-func on[S limbs, PS element[S]](of way) func(w *worker[S, PS], c *call) (done bool, err error) {
+func on[S limbs, PS curves.Scalar[S]](of way) func(w *worker[S, PS], c *call) (done bool, err error) {
 	type own = worker[S, PS]
 	switch of {
 	case wayInverse:

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/consensys/gnark/constraint"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/rs/zerolog"
 )
 
 // prints prints what a circuit prints (api.Println), in the words of gnark's solver.
-func prints[S limbs, PS element[S]](sys System[S], wires []S, log zerolog.Logger) {
+func prints[S limbs, PS curves.Scalar[S]](sys System[S], wires []S, log zerolog.Logger) {
 	if log.GetLevel() == zerolog.Disabled {
 		return
 	}

@@ -327,7 +327,7 @@ func TestRandomCircuits(t *testing.T) {
 	var n tally
 	var next atomic.Uint64
 	var all sync.WaitGroup
-	on := curves()
+	on := everyCurve()
 	for range 3 {
 		all.Go(func() {
 			for i := next.Add(1) - 1; more(i); i = next.Add(1) - 1 {

@@ -14,7 +14,7 @@ import (
 // TestRows: each side of a sparse row is solved whatever the coefficients are, which gnark's
 // frontends do not ask for: they give the wire in question the coefficient -1.
 func TestRows(t *testing.T) {
-	s := curves()[0]
+	s := everyCurve()[0]
 	r := rand.New(rand.NewPCG(32, 32))
 	number := func() fr254.Element {
 		return *new(fr254.Element).SetBigInt(number(r, ecc.BN254.ScalarField()))

@@ -12,6 +12,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/internal/crew"
 )
 
@@ -217,7 +218,7 @@ type open struct {
 	number int32       // in the plan
 }
 
-func newPlanner[S limbs, PS element[S]](r *run[S, PS]) *planner {
+func newPlanner[S limbs, PS curves.Scalar[S]](r *run[S, PS]) *planner {
 	var e S
 	p := &planner{sys: r.sys, kinds: r.kinds, tables: r.tables, square: len(e) * len(e) / 16, known: make(map[solver.HintID]entry), foreign: foreignHints(r.sys)}
 	for _, h := range r.hints {

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/consensys/gnark/constraint"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // A linear expression of a circuit has tens of terms and more, with coefficients that are
@@ -140,7 +141,7 @@ func (r *reducer[S]) reduce(to *S, a *wide) {
 
 // scalesOf returns the coefficients that are small integers, negative ones too, and 0 for
 // the others.
-func scalesOf[S limbs, PS element[S]](r *reducer[S], coefficients []S) []int32 {
+func scalesOf[S limbs, PS curves.Scalar[S]](r *reducer[S], coefficients []S) []int32 {
 	scales := make([]int32, len(coefficients))
 	raw := make([]S, 3)
 	raw[0][0] = 1

@@ -9,6 +9,7 @@ import (
 	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // TestSums: sums of terms with small coefficients, negative ones and such that are no
@@ -21,7 +22,7 @@ func TestSums(t *testing.T) {
 	sums[fr761.Element](t, fr761.Modulus())
 }
 
-func sums[S limbs, PS element[S]](t *testing.T, q *big.Int) {
+func sums[S limbs, PS curves.Scalar[S]](t *testing.T, q *big.Int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(8, uint64(q.BitLen())))
 	words := make([]S, 1)

@@ -4,11 +4,12 @@ import (
 	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // multiplierOf returns what sets to to the products of a and b, of the same length: by
 // gnark-crypto's vectors where these are faster than one product after the other.
-func multiplierOf[S limbs, PS element[S]]() func(to, a, b []S) {
+func multiplierOf[S limbs, PS curves.Scalar[S]]() func(to, a, b []S) {
 	var known any
 	switch any(*new(S)).(type) {
 	case fr254.Element:

@@ -1,5 +1,7 @@
 package assignment
 
+import "github.com/pippin-zk/pippin/internal/curves"
+
 // word reads an input that fits into 64 bits.
 func (w *worker[S, PS]) word(data []uint32) (v uint64, n int, ok bool, err error) {
 	if n, err = w.sum(&w.input, data); err != nil {
@@ -52,7 +54,7 @@ func (w *worker[S, PS]) words(c *call, outputs int) (x, y uint64, ok bool, err e
 }
 
 // bitwise returns what solves an operation on the bits of two inputs.
-func bitwise[S limbs, PS element[S]](f func(x, y uint64) uint64) func(w *worker[S, PS], c *call) (bool, error) {
+func bitwise[S limbs, PS curves.Scalar[S]](f func(x, y uint64) uint64) func(w *worker[S, PS], c *call) (bool, error) {
 	return func(w *worker[S, PS], c *call) (bool, error) {
 		x, y, ok, err := w.words(c, 1)
 		if !ok {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/utils"
 
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
@@ -42,12 +43,10 @@ const (
 	grain = 1 << 10
 )
 
-// transforms is gnark-crypto's type fft.Domain; D is its decimation and O an option.
+// transforms is gnark-crypto's type fft.Domain.
 type transforms[S, D, O any] interface {
-	FFT([]S, D, ...O)
-	FFTInverse([]S, D, ...O)
-	Twiddles() ([][]S, error)
-	TwiddlesInv() ([][]S, error)
+	curves.Transforms[S, D, O]
+	curves.Tables[S]
 }
 
 // NewDomain binds a domain of gnark-crypto of size elements. make makes another one;

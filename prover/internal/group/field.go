@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
@@ -43,31 +44,10 @@ type Field[S any] struct {
 	hashToField func(dst []byte) hash.Hash
 }
 
-type element[S any] interface {
-	*S
-	SetBigInt(*big.Int) *S
-	SetBytes([]byte) *S
-	SetOne() *S
-	BigInt(*big.Int) *big.Int
-	Marshal() []byte
-	Mul(*S, *S) *S
-	Add(*S, *S) *S
-	Sub(*S, *S) *S
-	Neg(*S) *S
-	Inverse(*S) *S
-}
-
-type vector[S, V any] interface {
-	*V
-	Mul(V, V)
-	Sub(V, V)
-	ScalarMul(V, *S)
-}
-
 // newField binds the types of one scalar field: V is gnark-crypto's vector,
 // butterfly, hashTo and hashToField its functions fr.Butterfly, fr.Hash and
 // hash_to_field.New.
-func newField[S any, V ~[]S, PS element[S], PV vector[S, V]](
+func newField[S any, V ~[]S, PS curves.Scalar[S], PV curves.Vector[S, V]](
 	modulus *big.Int,
 	butterfly func(a, b *S),
 	hashTo func(msg, dst []byte, count int) ([]S, error),

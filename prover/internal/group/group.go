@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"sync"
 
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -20,6 +21,8 @@ type Ops[P, S any] struct {
 	Group *msm.Group[P, S]
 	// Marshal encodes a point as gnark-crypto does by default.
 	Marshal func(*P) []byte
+	// Neg changes the sign of a point.
+	Neg func(*P)
 
 	sum        func([]Term[P]) P
 	sumClasses func(context.Context, []P, *merge.Classes) ([]P, error)
@@ -39,32 +42,8 @@ type Term[P any] struct {
 	K     *big.Int
 }
 
-// affine, jacobian and coordinate are what the types have in common.
-type affine[P, J any] interface {
-	*P
-	FromJacobian(*J) *P
-	Marshal() []byte
-}
-
-type jacobian[P, J any] interface {
-	*J
-	FromAffine(*P) *J
-	AddMixed(*P) *J
-	AddAssign(*J) *J
-	ScalarMultiplication(*J, *big.Int) *J
-}
-
-type coordinate[C any] interface {
-	*C
-	SetOne() *C
-	IsZero() bool
-	Mul(*C, *C) *C
-	Square(*C) *C
-	Inverse(*C) *C
-}
-
 // newOps binds the types of one group; C is the type of its coordinates.
-func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]](g *msm.Group[P, S]) *Ops[P, S] {
+func newOps[C, P, J, S any, PC curves.Element[C], AP curves.Affine[P, J], PJ curves.Jacobian[P, J]](g *msm.Group[P, S]) *Ops[P, S] {
 	s := sums[P, J]{
 		start:    func(p *P) (j J) { PJ(&j).FromAffine(p); return j },
 		addMixed: func(j *J, p *P) { PJ(j).AddMixed(p) },
@@ -74,6 +53,7 @@ func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]
 	return &Ops[P, S]{
 		Group:   g,
 		Marshal: func(p *P) []byte { return AP(p).Marshal() },
+		Neg:     func(p *P) { AP(p).Neg(p) },
 		sum: func(terms []Term[P]) P {
 			var total, t J
 			for i := range terms {
@@ -90,12 +70,19 @@ func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]
 	}
 }
 
+// Generator returns gnark-crypto's generator.
+func (o *Ops[P, S]) Generator() P {
+	p := make([]P, 1)
+	copy(layout.Bytes(p), curves.GroupOf(o.Group.Curve(), o.Group.Group()).Generator().Bytes())
+	return p[0]
+}
+
 // Sum adds up a few terms.
 func (o *Ops[P, S]) Sum(terms ...Term[P]) P { return o.sum(terms) }
 
 // toAffine divides by Z with one inversion for all. A Jacobian point is three
 // coordinates in memory (X, Y, Z), an affine one two: x = X/Z^2, y = Y/Z^3.
-func toAffine[C, P, J any, PC coordinate[C]](points []J) ([]P, error) {
+func toAffine[C, P, J any, PC curves.Element[C]](points []J) ([]P, error) {
 	out := make([]P, len(points))
 	in, err := layout.View[C](layout.Bytes(points))
 	if err != nil {

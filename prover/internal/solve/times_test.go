@@ -29,7 +29,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/circuits"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
@@ -98,7 +97,7 @@ func TestTimes(t *testing.T) {
 		if c.system == "plonk" {
 			build = scs.NewBuilder[constraint.U64]
 		}
-		field := layout.CurveID(c.curve).ScalarField()
+		field := c.curve.ScalarField()
 		ccs, err := frontend.Compile(field, build, stated.Circuit)
 		if err != nil {
 			t.Fatal(err)

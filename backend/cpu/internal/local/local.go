@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/resident"
 )
@@ -116,7 +117,7 @@ func (l *Backend[S]) LoadBases(ctx context.Context, b backend.Bases) (_ backend.
 	if err := backend.Ended(ctx); err != nil {
 		return 0, err
 	}
-	if err := layout.Check(); err != nil {
+	if err := curves.Check(); err != nil {
 		return 0, err
 	}
 	if err := b.Validate(); err != nil {

@@ -58,7 +58,7 @@ func usedMultiples(c *Computer) bool {
 
 // scalarBytes returns values modulo r as scalars in memory.
 func scalarBytes(c backend.Curve, values ...*big.Int) []byte {
-	r, size := layout.CurveID(c).ScalarField(), c.ScalarBytes()
+	r, size := c.ScalarField(), c.ScalarBytes()
 	var all []byte
 	for _, v := range values {
 		m := new(big.Int).Lsh(v, uint(8*size))
@@ -71,7 +71,7 @@ func scalarBytes(c backend.Curve, values ...*big.Int) []byte {
 
 // hostile lists scalars that meet the borders of windows of c bits: n of each kind.
 func hostile(curve backend.Curve, c, n int) map[string][]byte {
-	r := layout.CurveID(curve).ScalarField()
+	r := curve.ScalarField()
 	one, half := big.NewInt(1), new(big.Int).Rsh(r, 1)
 	repeated := func(vs ...*big.Int) (all []*big.Int) {
 		for i := range n {

@@ -29,7 +29,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/ntt"
 )
@@ -110,7 +109,7 @@ func New(t *device.Turn, d *device.Device, curve backend.Curve) (*Field, error) 
 	if !ok {
 		return nil, fmt.Errorf("%w: no transforms over the scalar field of %v", backend.ErrUnsupported, curve)
 	}
-	f := &Field{curve: curve, size: curve.ScalarBytes(), r: layout.CurveID(curve).ScalarField(), stream: t.Compute}
+	f := &Field{curve: curve, size: curve.ScalarBytes(), r: curve.ScalarField(), stream: t.Compute}
 	err := errors.Join(f.rows.Load(d, ks.Rows), f.powers.Load(d, ks.Powers), f.shiftRows.Load(d, ks.ShiftRows), f.reverse.Load(d, ks.Reverse))
 	for log := 1; log <= kernel.LogRow; log++ {
 		ks, ok := kernel.ForPasses(curve.String(), strconv.Itoa(1<<log))

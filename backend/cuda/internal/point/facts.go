@@ -6,13 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/consensys/gnark-crypto/ecc/bls12-377"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bn254"
-	"github.com/consensys/gnark-crypto/ecc/bw6-761"
-
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 )
 
 // facts is what kernels read about a group, as one piece of memory.
@@ -29,7 +24,7 @@ type facts struct {
 
 // factsOf returns the facts of a group, made once.
 func factsOf(e backend.Element) (*facts, error) {
-	f := allFacts[e.Curve][e.Group-backend.G1]()
+	f := allFacts[e]()
 	if f.err != nil {
 		return nil, fmt.Errorf("%w: %v: %w", backend.ErrInternal, e, f.err)
 	}
@@ -44,45 +39,24 @@ type made struct {
 	err   error
 }
 
-var allFacts = func() (all [len(multiples)][2]func() made) {
-	for _, g := range backend.CurveGroups() {
-		all[g.Curve][g.Group-backend.G1] = sync.OnceValue(func() made {
-			f, err := newFacts(backend.PointOf(g.Curve, g.Group))
+var allFacts = func() map[backend.Element]func() made {
+	all := map[backend.Element]func() made{}
+	for _, e := range backend.PointElements() {
+		all[e] = sync.OnceValue(func() made {
+			f, err := newFacts(e)
 			return made{f, err}
 		})
 	}
 	return all
 }()
 
-// multiples returns, by group, gnark-crypto's generator times a number, as an affine
-// point.
-var multiples = [...][2]func(*big.Int) []byte{
-	backend.BN254:    {multiple(first(bn254.Generators)), multiple(second(bn254.Generators))},
-	backend.BLS12377: {multiple(first(bls12377.Generators)), multiple(second(bls12377.Generators))},
-	backend.BLS12381: {multiple(first(bls12381.Generators)), multiple(second(bls12381.Generators))},
-	backend.BW6761:   {multiple(first(bw6761.Generators)), multiple(second(bw6761.Generators))},
-}
-
-func first[J1, J2, P1, P2 any](g func() (J1, J2, P1, P2)) func() P1 {
-	return func() P1 { _, _, p, _ := g(); return p }
-}
-
-func second[J1, J2, P1, P2 any](g func() (J1, J2, P1, P2)) func() P2 {
-	return func() P2 { _, _, _, p := g(); return p }
-}
-
-// affine is gnark-crypto's type of an affine point P.
-type affine[P any] interface {
-	*P
-	ScalarMultiplication(*P, *big.Int) *P
-}
-
-func multiple[P any, PP affine[P]](generator func() P) func(*big.Int) []byte {
-	return func(k *big.Int) []byte {
-		g, to := generator(), make([]P, 1)
-		PP(&to[0]).ScalarMultiplication(&g, k)
-		return layout.Bytes(to)
-	}
+// multiple returns gnark-crypto's generator times a number, as an affine point.
+func multiple(e backend.Element, k *big.Int) []byte {
+	g := curves.GroupOf(e.Curve, e.Group)
+	sum := g.Sums(1)
+	sum.Set(0, g.Generator(), 0)
+	sum.Multiply(0, k)
+	return sum.Point(0)
 }
 
 // number reads the lowest bytes first.
@@ -94,7 +68,7 @@ func number(b []byte) *big.Int {
 
 // newFacts computes everything from the orders of the fields and the generator.
 func newFacts(e backend.Element) (*facts, error) {
-	q, r := e.Curve.BaseField(), layout.CurveID(e.Curve).ScalarField()
+	q, r := e.Curve.BaseField(), e.Curve.ScalarField()
 	f := &facts{}
 	one := big.NewInt(1)
 	put := func(b []byte) int {
@@ -150,7 +124,7 @@ func newFacts(e backend.Element) (*facts, error) {
 	f.nafs = bits + 1
 
 	// x of lambda times the generator over x of it.
-	g, lg := multiples[e.Curve][e.Group-backend.G1](one), multiples[e.Curve][e.Group-backend.G1](lambda)
+	g, lg := multiple(e, one), multiple(e, lambda)
 	beta := new(big.Int).ModInverse(number(g[:fp]), q)
 	beta.Mod(beta.Mul(beta, number(lg[:fp])), q)
 	if cube := new(big.Int).Exp(beta, big.NewInt(3), q); cube.Cmp(one) != 0 || beta.Cmp(one) == 0 {

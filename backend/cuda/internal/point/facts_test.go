@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/layout"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
 )
 
@@ -23,7 +22,7 @@ func TestFacts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, r := e.Curve.BaseField(), layout.CurveID(e.Curve).ScalarField()
+			q, r := e.Curve.BaseField(), e.Curve.ScalarField()
 			lambda := cubeRoot(r)
 			size := e.Curve.ScalarBytes()
 			word := func(k int) *big.Int { return number(f.bytes[f.lattice+k*size:][:size]) }
@@ -71,7 +70,7 @@ func TestFacts(t *testing.T) {
 			radix := new(big.Int).Lsh(big.NewInt(1), uint(8*fp))
 			beta := number(f.bytes[f.beta:][:fp])
 			beta.Mod(beta.Mul(beta, new(big.Int).ModInverse(radix, q)), q)
-			at := multiples[e.Curve][e.Group-backend.G1]
+			at := func(k *big.Int) []byte { return multiple(e, k) }
 			for range 3 {
 				k := big.NewInt(rng.Int64())
 				p, lp := at(k), at(new(big.Int).Mul(k, lambda))

@@ -14,7 +14,6 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 func TestMain(m *testing.M) {
@@ -85,9 +84,9 @@ func TestLittleMemory(t *testing.T) {
 	var logs []*big.Int
 	for range table {
 		k := big.NewInt(rand.Int64())
-		logs, base = append(logs, k), append(base, multiples[e.Curve][0](k)...)
+		logs, base = append(logs, k), append(base, multiple(e, k)...)
 	}
-	r := layout.CurveID(e.Curve).ScalarField()
+	r := e.Curve.ScalarField()
 	scalar := func(i int) *big.Int { return fixtures.ScalarValue(e.Curve, scalars[i*e.Curve.ScalarBytes():]) }
 	product := func(i int) *big.Int { return new(big.Int).Mul(scalar(i), logs[i%table]) }
 	for _, c := range []struct {
@@ -114,7 +113,7 @@ func TestLittleMemory(t *testing.T) {
 				continue
 			}
 			log := c.log(j)
-			if want := multiples[e.Curve][0](log.Mod(log, r)); !bytes.Equal(got[j*e.Bytes():(j+1)*e.Bytes()], want) {
+			if want := multiple(e, log.Mod(log, r)); !bytes.Equal(got[j*e.Bytes():(j+1)*e.Bytes()], want) {
 				t.Fatalf("%d sums of %d products: %d is wrong", c.count, c.terms, j)
 			}
 		}
@@ -134,7 +133,7 @@ func TestSharedRows(t *testing.T) {
 func testSharedRows(t *testing.T, e backend.Element) {
 	turn, g := opened(t, e)
 	g.sharedProducts = 1
-	r := layout.CurveID(e.Curve).ScalarField()
+	r := e.Curve.ScalarField()
 	for _, c := range []struct{ points, terms, rows, scalars, bits, memory int }{
 		{points: 15, terms: 5, rows: 24, scalars: 120},
 		{points: 6, terms: 12, rows: 40, scalars: 240, bits: 7},
@@ -170,7 +169,7 @@ func testSharedRows(t *testing.T, e backend.Element) {
 				k = logs[0]
 			}
 			k = new(big.Int).Mod(k, r)
-			logs, base = append(logs, k), append(base, multiples[e.Curve][e.Group-backend.G1](k)...)
+			logs, base = append(logs, k), append(base, multiple(e, k)...)
 		}
 		got, products := compute(t, turn, g, m, base, scalars)
 		if products != c.rows*c.terms {
@@ -182,7 +181,7 @@ func testSharedRows(t *testing.T, e backend.Element) {
 				s := fixtures.ScalarValue(e.Curve, scalars[i%c.scalars*size:])
 				log.Add(log, s.Mul(s, logs[i%c.points]))
 			}
-			if want := multiples[e.Curve][e.Group-backend.G1](log.Mod(log, r)); !bytes.Equal(got[j*e.Bytes():(j+1)*e.Bytes()], want) {
+			if want := multiple(e, log.Mod(log, r)); !bytes.Equal(got[j*e.Bytes():(j+1)*e.Bytes()], want) {
 				t.Fatalf("%+v: row %d is wrong", c, j)
 			}
 		}

@@ -5,16 +5,11 @@ import (
 	"fmt"
 	"math/big"
 
-	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
-	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/ntt"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/number"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/curves"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
 )
 
@@ -84,98 +79,50 @@ func (f *field) close() error {
 	return f.ntt.Close()
 }
 
-// fr is what this package needs of gnark-crypto's elements.
-type fr[E any] interface {
-	*E
-	SetOne() *E
-	SetUint64(uint64) *E
-	Square(*E) *E
-	Inverse(*E) *E
-	Exp(E, *big.Int) *E
-}
-
-// squares are by curve: the element in the first of b's elements, and in each that
-// follows the square of the one before it.
-var squares = [...]func(b []byte) error{
-	backend.BN254:    square[fr254.Element],
-	backend.BLS12377: square[fr377.Element],
-	backend.BLS12381: square[fr381.Element],
-	backend.BW6761:   square[fr761.Element],
-}
-
-func square[E any, P fr[E]](b []byte) error {
-	table, err := layout.View[E](b)
+// square makes each of b's elements but the first the square of the one before it.
+func square(c backend.Curve, b []byte) error {
+	table, err := curves.Of(c).Fr.Elements(b)
 	if err != nil {
 		return err
 	}
-	for k := 1; k < len(table); k++ {
-		P(&table[k]).Square(&table[k-1])
+	for k := 1; k < table.Len(); k++ {
+		table.Mul(k, k-1, k-1)
 	}
 	return nil
 }
 
-// ones is the element 1 by curve.
-var ones = [...]func() []byte{
-	backend.BN254:    one[fr254.Element],
-	backend.BLS12377: one[fr377.Element],
-	backend.BLS12381: one[fr381.Element],
-	backend.BW6761:   one[fr761.Element],
+// oneOf returns the element 1.
+func oneOf(c backend.Curve) []byte {
+	e := curves.Of(c).Fr.New(1)
+	e.SetNumber(0, 1)
+	return e.Bytes()
 }
 
-func one[E any, P fr[E]]() []byte {
-	e := make([]E, 1)
-	P(&e[0]).SetOne()
-	return layout.Bytes(e)
-}
-
-// roots are by curve: the root of unity of order n, or its inverse, to the power step.
-var roots = [...]func(n, step int, inverse bool) ([]byte, error){
-	backend.BN254:    rootOf(fr254.Generator),
-	backend.BLS12377: rootOf(fr377.Generator),
-	backend.BLS12381: rootOf(fr381.Generator),
-	backend.BW6761:   rootOf(fr761.Generator),
-}
-
-func rootOf[E any, P fr[E]](generator func(uint64) (E, error)) func(n, step int, inverse bool) ([]byte, error) {
-	return func(n, step int, inverse bool) ([]byte, error) {
-		w, err := generator(uint64(n))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
-		}
-		if inverse {
-			P(&w).Inverse(&w)
-		}
-		e := make([]E, 1)
-		P(&e[0]).Exp(w, big.NewInt(int64(step)))
-		return layout.Bytes(e), nil
+// rootOf returns the root of unity of order n, or its inverse, to the power step.
+func rootOf(c backend.Curve, n, step int, inverse bool) ([]byte, error) {
+	w, err := curves.Of(c).Fr.Root(n)
+	if err != nil {
+		return nil, err
 	}
+	if inverse {
+		w.Inverse(0, 0)
+	}
+	w.Power(0, 0, big.NewInt(int64(step)))
+	return w.Bytes(), nil
 }
 
-// inverses are by curve: 1/x of an element in memory of any address.
-var inverses = [...]func(x []byte) []byte{
-	backend.BN254:    inverse[fr254.Element],
-	backend.BLS12377: inverse[fr377.Element],
-	backend.BLS12381: inverse[fr381.Element],
-	backend.BW6761:   inverse[fr761.Element],
+// inverse returns 1/x of an element in memory of any address.
+func inverse(c backend.Curve, x []byte) []byte {
+	e := curves.Of(c).Fr.New(1)
+	copy(e.Bytes(), x)
+	e.Inverse(0, 0)
+	return e.Bytes()
 }
 
-func inverse[E any, P fr[E]](x []byte) []byte {
-	e := make([]E, 1)
-	copy(layout.Bytes(e), x)
-	P(&e[0]).Inverse(&e[0])
-	return layout.Bytes(e)
-}
-
-// reciprocals are by curve: the element 1/n.
-var reciprocals = [...]func(n int) []byte{
-	backend.BN254:    reciprocal[fr254.Element],
-	backend.BLS12377: reciprocal[fr377.Element],
-	backend.BLS12381: reciprocal[fr381.Element],
-	backend.BW6761:   reciprocal[fr761.Element],
-}
-
-func reciprocal[E any, P fr[E]](n int) []byte {
-	e := make([]E, 1)
-	P(&e[0]).Inverse(P(&e[0]).SetUint64(uint64(n)))
-	return layout.Bytes(e)
+// reciprocal returns the element 1/n.
+func reciprocal(c backend.Curve, n int) []byte {
+	e := curves.Of(c).Fr.New(1)
+	e.SetNumber(0, uint64(n))
+	e.Inverse(0, 0)
+	return e.Bytes()
 }

@@ -131,7 +131,7 @@ func (p *program) transformPoints(i int, s backend.Transform) error {
 	t := &point.Transform{
 		Dst: p.pointsAt(s.Dst), Src: p.pointsAt(s.Src), LogN: bits.TrailingZeros(uint(n)), From: s.From, To: s.To, Inverse: s.Inverse,
 	}
-	one := p.put(ones[p.curve]())
+	one := p.put(oneOf(p.curve))
 	var current *execution // nil while the step is planned
 	powers := func(first int, ratio func(step int) ([]byte, error)) point.Powers {
 		return func(to kernels.Pointer, step, n int) error {
@@ -146,16 +146,16 @@ func (p *program) transformPoints(i int, s backend.Transform) error {
 			return current.sequenceTo(current.turn.Compute, first, table, to, n)
 		}
 	}
-	t.Roots = powers(one, func(step int) ([]byte, error) { return roots[p.curve](n, step, s.Inverse) })
+	t.Roots = powers(one, func(step int) ([]byte, error) { return rootOf(p.curve, n, step, s.Inverse) })
 	shift, scale := s.Shift, one
 	if s.Inverse {
-		scale = p.put(reciprocals[p.curve](n))
+		scale = p.put(reciprocal(p.curve, n))
 		if len(shift) > 0 {
-			shift = inverses[p.curve](shift)
+			shift = inverse(p.curve, shift)
 		}
 	}
 	if len(shift) == 0 {
-		shift = ones[p.curve]()
+		shift = oneOf(p.curve)
 	}
 	if t.ManyFactor = len(s.Shift) > 0; t.ManyFactor || s.Inverse && n > 1 {
 		t.Factors = powers(scale, func(int) ([]byte, error) { return shift, nil })

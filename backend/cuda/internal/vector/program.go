@@ -223,7 +223,7 @@ func (p *program) powersOf(z []byte) (int, error) {
 	table := layout.Bytes(make([]uint64, kernel.PowerElements*p.size/8))
 	defer clear(table)
 	copy(table, z)
-	if err := squares[p.curve](table); err != nil {
+	if err := square(p.curve, table); err != nil {
 		return 0, err
 	}
 	at := p.put(table)

@@ -275,7 +275,7 @@ func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, 
 func (p *program) products(i int, s backend.Products) {
 	if s.Src.Count == 0 {
 		p.launch(i, func(*execution, *driver.Stream) error { return nil })
-		p.finish[i] = func(*execution) ([]byte, error) { return ones[p.curve](), nil }
+		p.finish[i] = func(*execution) ([]byte, error) { return oneOf(p.curve), nil }
 		return
 	}
 	all, ls := p.answer(i, p.size), p.levels(s.Src.Count)

@@ -128,7 +128,7 @@ type model struct {
 }
 
 func newModel(c backend.Curve) *model {
-	m := &model{curve: c, r: layout.CurveID(c).ScalarField(), rand: rand.New(rand.NewPCG(*seed, uint64(c)))}
+	m := &model{curve: c, r: c.ScalarField(), rand: rand.New(rand.NewPCG(*seed, uint64(c)))}
 	m.mont = new(big.Int).Lsh(big.NewInt(1), uint(8*c.ScalarBytes()))
 	m.unmnt = new(big.Int).ModInverse(m.mont, m.r)
 	return m

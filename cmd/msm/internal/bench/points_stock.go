@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -48,13 +49,7 @@ func stockPoints(of backend.Element, what string, base, scalars, points, compres
 
 type decoder interface{ Decode(any) error }
 
-// stockPoint is gnark-crypto's type of an affine point P.
-type stockPoint[P any] interface {
-	*P
-	IsInSubGroup() bool
-}
-
-func stockOf[P, S any, PP stockPoint[P]](fixed func(*P, []S) []P, lagrange func([]P) ([]P, error), decoder func(io.Reader) decoder) func(string, []byte, []byte, []byte, []byte) (time.Duration, error) {
+func stockOf[P, S any, PP curves.Point[P]](fixed func(*P, []S) []P, lagrange func([]P) ([]P, error), decoder func(io.Reader) decoder) func(string, []byte, []byte, []byte, []byte) (time.Duration, error) {
 	return func(what string, base, scalars, points, compressed []byte) (time.Duration, error) {
 		g, err := layout.View[P](base)
 		if err != nil {
@@ -88,7 +83,7 @@ func stockOf[P, S any, PP stockPoint[P]](fixed func(*P, []S) []P, lagrange func(
 }
 
 // inSubgroup checks points on all processors.
-func inSubgroup[P any, PP stockPoint[P]](all []P) error {
+func inSubgroup[P any, PP curves.Point[P]](all []P) error {
 	const part = 256
 	var next atomic.Int64
 	var g errgroup.Group

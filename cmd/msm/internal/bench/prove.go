@@ -20,7 +20,6 @@ import (
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/circuits"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -230,7 +229,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *circuits.Statement, curve
 	if err != nil {
 		return nil, err
 	}
-	field := layout.CurveID(curve).ScalarField()
+	field := curve.ScalarField()
 	full, err := frontend.NewWitness(s.Assignment, field)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/circuits"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -83,7 +82,7 @@ func newTask(cfg *ProveConfig, s *circuits.Statement, curve backend.Curve) (t ta
 	if t.scheme, err = t.system.On(curve); err != nil {
 		return t, err
 	}
-	if t.full, err = frontend.NewWitness(s.Assignment, layout.CurveID(curve).ScalarField()); err != nil {
+	if t.full, err = frontend.NewWitness(s.Assignment, curve.ScalarField()); err != nil {
 		return t, err
 	}
 	t.public, err = t.full.Public()

@@ -8,17 +8,13 @@ import (
 	"io"
 	"math/big"
 
-	bls12377 "github.com/consensys/gnark-crypto/ecc/bls12-377"
-	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bn254"
-	bw6761 "github.com/consensys/gnark-crypto/ecc/bw6-761"
 	gnarkgroth16 "github.com/consensys/gnark/backend/groth16"
 	gnarkplonk "github.com/consensys/gnark/backend/plonk"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/keyparts"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/kzg"
 	"github.com/pippin-zk/pippin/prover/plonk"
@@ -27,34 +23,21 @@ import (
 // reads reads a key of one kind.
 type reads func(context.Context, *engine.Engine, io.Reader) (Key, error)
 
-// curve is what is known of one.
-type curve struct {
-	// The generators' encodings: of G1 compressed and raw, of G2 raw.
-	g1, g1Raw, g2Raw []byte
-	readSRS          reads
+// generator returns the encoding of gnark-crypto's generator of a group.
+func generator(c backend.Curve, g backend.Group, as backend.Encoding) []byte {
+	b := make([]byte, as.Bytes(backend.PointOf(c, g)))
+	curves.GroupOf(c, g).Generator().Encode(0, b, as)
+	return b
 }
 
-var curves = map[backend.Curve]*curve{
-	backend.BN254: func() *curve {
-		_, _, g1, g2 := bn254.Generators()
-		a, b, c := g1.Bytes(), g1.RawBytes(), g2.RawBytes()
-		return &curve{a[:], b[:], c[:], reading(kzg.ReadSRSBN254)}
-	}(),
-	backend.BLS12377: func() *curve {
-		_, _, g1, g2 := bls12377.Generators()
-		a, b, c := g1.Bytes(), g1.RawBytes(), g2.RawBytes()
-		return &curve{a[:], b[:], c[:], reading(kzg.ReadSRSBLS12377)}
-	}(),
-	backend.BLS12381: func() *curve {
-		_, _, g1, g2 := bls12381.Generators()
-		a, b, c := g1.Bytes(), g1.RawBytes(), g2.RawBytes()
-		return &curve{a[:], b[:], c[:], reading(kzg.ReadSRSBLS12381)}
-	}(),
-	backend.BW6761: func() *curve {
-		_, _, g1, g2 := bw6761.Generators()
-		a, b, c := g1.Bytes(), g1.RawBytes(), g2.RawBytes()
-		return &curve{a[:], b[:], c[:], reading(kzg.ReadSRSBW6761)}
-	}(),
+// beginsSRS reports whether a key of KZG begins with head: a dump with the generator of G2, other
+// forms with a length and that of G1.
+func beginsSRS(c backend.Curve, head []byte) bool {
+	if bytes.HasPrefix(head, generator(c, backend.G2, backend.Uncompressed)) {
+		return true
+	}
+	return len(head) > 4 && (bytes.HasPrefix(head[4:], generator(c, backend.G1, backend.Compressed)) ||
+		bytes.HasPrefix(head[4:], generator(c, backend.G1, backend.Uncompressed)))
 }
 
 // reading hides the type of a key, and that it is nil after an error.
@@ -82,19 +65,18 @@ func identify(head []byte, whole bool) (Kind, backend.Curve) {
 		return Groth16Proving, 0
 	}
 	for _, c := range backend.Curves() {
-		k := curves[c]
 		switch {
 		// PLONK: a marker, the version, and the size with its inverse.
 		case len(head) > 24 && at(0) == 0 && at(8) == 1 && bytes.HasPrefix(head[24:], inverse(c, at(16))):
 			if whole {
-				if _, err := readAll(gnarkplonk.NewVerifyingKey(layout.CurveID(c)), head); err == nil {
+				if _, err := readAll(gnarkplonk.NewVerifyingKey(curves.ID(c)), head); err == nil {
 					return PLONKVerifying, c
 				}
 			}
 			return PLONKProving, c
 		case len(head) > 8 && at(0) != 0 && bytes.HasPrefix(head[8:], inverse(c, at(0))):
 			return Groth16Proving, 0
-		case bytes.HasPrefix(head, k.g2Raw), len(head) > 4 && (bytes.HasPrefix(head[4:], k.g1) || bytes.HasPrefix(head[4:], k.g1Raw)):
+		case beginsSRS(c, head):
 			return SRS, c
 		}
 	}
@@ -103,7 +85,7 @@ func identify(head []byte, whole bool) (Kind, backend.Curve) {
 
 // inverse returns how gnark-crypto writes 1/size in a curve's field.
 func inverse(c backend.Curve, size uint64) []byte {
-	r := layout.CurveID(c).ScalarField()
+	r := c.ScalarField()
 	n := new(big.Int).ModInverse(new(big.Int).SetUint64(size), r)
 	if n == nil {
 		n = new(big.Int)
@@ -118,20 +100,22 @@ func reader(kind Kind, c backend.Curve) reads {
 		return reading(groth16.ReadProvingKey)
 	case kind == Groth16Verifying:
 		return func(_ context.Context, _ *engine.Engine, from io.Reader) (Key, error) {
-			return readVerifying(from, candidates(c), func(c backend.Curve) verifyingKey { return gnarkgroth16.NewVerifyingKey(layout.CurveID(c)) })
+			return readVerifying(from, candidates(c), func(c backend.Curve) verifyingKey { return gnarkgroth16.NewVerifyingKey(curves.ID(c)) })
 		}
 	case kind == PLONKVerifying:
 		return func(_ context.Context, _ *engine.Engine, from io.Reader) (Key, error) {
-			return readVerifying(from, candidates(c), func(c backend.Curve) verifyingKey { return gnarkplonk.NewVerifyingKey(layout.CurveID(c)) })
+			return readVerifying(from, candidates(c), func(c backend.Curve) verifyingKey { return gnarkplonk.NewVerifyingKey(curves.ID(c)) })
 		}
-	case curves[c] == nil:
+	case !c.Valid():
 		return func(context.Context, *engine.Engine, io.Reader) (Key, error) {
 			return nil, fmt.Errorf("%w: the curve of the key is not told from its bytes; --curve says it", backend.ErrInvalidInput)
 		}
 	case kind == PLONKProving:
 		return reading(func(ctx context.Context, e *engine.Engine, from io.Reader) (plonk.ProvingKey, error) {
-			return plonk.ReadProvingKey(ctx, e, layout.CurveID(c), from)
+			return plonk.ReadProvingKey(ctx, e, curves.ID(c), from)
 		})
 	}
-	return curves[c].readSRS
+	return reading(func(ctx context.Context, e *engine.Engine, from io.Reader) (kzg.SRS, error) {
+		return kzg.ReadSRS(ctx, e, curves.ID(c), from)
+	})
 }

@@ -24,7 +24,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // squares has X^8 = Y.
@@ -51,7 +50,7 @@ func sample(t *testing.T, c backend.Curve) map[Kind]Key {
 			t.Fatal(err)
 		}
 	}
-	field := layout.CurveID(c).ScalarField()
+	field := c.ScalarField()
 	rank1, err := frontend.Compile(field, r1cs.NewBuilder, &squares{})
 	check(err)
 	sparse, err := frontend.Compile(field, scs.NewBuilder, &squares{})
