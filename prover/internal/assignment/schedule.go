@@ -40,8 +40,8 @@ const (
 //	        1 d=b*b -> 3 f=d*d -------------------->  8 j=f*f -------/
 //
 // In gnark's order 1 and 3 are solved in the levels 0 and 1. But level 160 is the first that
-// needs f, so 3 may be solved as late as in level 159, and 1 before it. They wait, each in a
-// part of its own, since one reads the other. 4 and 9 only check. So the schedule is
+// needs f, so 3 may be solved as late as in level 159, and 1 before it. They wait, in two
+// parts, since one reads the other. 4 and 9 only check. So the schedule is
 //
 //	step                 0                1, 2  3    4       5
 //	levels               [0] [2] [5]            [6]          [7 8]
