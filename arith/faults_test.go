@@ -86,7 +86,7 @@ func rsaKey(t testing.TB, bits int) (k arith.CRT, m, d *big.Int) {
 	}
 }
 
-// scripts/fault-signatures is the test with keys as they are in use.
+// scripts/long fault-signatures is the test with keys as they are in use.
 var (
 	faultCount  = flag.Int("faults", 1000, "faults of TestFaultsOfSignatures")
 	faultBits   = flag.Int("fault-bits", 256, "bits of its key")

@@ -42,7 +42,7 @@ func TestLookBack(t *testing.T) { hosted(t, "testdata/look_back.cc") }
 // TestPowerShifts computes a power with the sanitizer of undefined behaviour: no shift is
 // as long as what it shifts.
 func TestPowerShifts(t *testing.T) {
-	hosted(t, "../scripts/testdata/constant_time.cc", `-DPIPPIN_SOURCE="grid/number/power.cu"`, "-DPIPPIN_CASE_power", "-DPIPPIN_FOR=c", "-DPIPPIN_BITS=1024",
+	hosted(t, "testdata/constant_time.cc", `-DPIPPIN_SOURCE="grid/number/power.cu"`, "-DPIPPIN_CASE_power", "-DPIPPIN_FOR=c", "-DPIPPIN_BITS=1024",
 		"-DPIPPIN_THREADS=2", "-DPIPPIN_SAMPLES=16", "-DPIPPIN_STEPS=2", "-DPIPPIN_BLOCKS=1", "-fsanitize=shift", "-fno-sanitize-recover=all")
 }
 

@@ -23,9 +23,9 @@ import (
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 )
 
-var runDocuments = flag.Bool("documents", false, "run the commands of the README and the how-tos (minutes; scripts/test-documents)")
+var runDocuments = flag.Bool("documents", false, "run the commands of the README and the how-tos (minutes; scripts/long documents)")
 
-// excused are the commands of documents that scripts/test-documents does not run, and why.
+// excused are the commands of documents that scripts/long documents does not run, and why.
 var excused = []struct {
 	command *regexp.Regexp
 	why     string
@@ -35,7 +35,7 @@ var excused = []struct {
 	{regexp.MustCompile(`^(docker|install -d|cp packaging|usermod|systemctl)`), "it needs docker or root"},
 	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work)`), "it needs several machines or users; tests of cmd/msm run it"},
 	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|go test ./\.\.\.|msm doctor)`), "it is a check of its own, or one of a release"},
-	{regexp.MustCompile(`^go (build|run) -toolexec`), "scripts/test-weave runs it"},
+	{regexp.MustCompile(`^go (build|run) -toolexec`), "scripts/long weave runs it"},
 	{regexp.MustCompile(`^go run ./cmd/msm bench`), "CI runs it by itself"},
 }
 
@@ -95,7 +95,7 @@ func readerPages(t *testing.T) map[string]string {
 }
 
 // TestDocumentsCommands: every command of the README and the how-tos is run by
-// scripts/test-documents, or there is a reason why not; with -documents this is what runs
+// scripts/long documents, or there is a reason why not; with -documents this is what runs
 // them, page by page. Commands go on in the background until their page's end when they
 // serve.
 func TestDocumentsCommands(t *testing.T) {

@@ -164,7 +164,7 @@ func (b *numberBench) some(s driver.Span, i, words int) *big.Int {
 }
 
 // TestNumberTimes measures the kernels over numbers on the card and writes a record;
-// scripts/bench-numbers-cuda calls it; its parts are tests of it, so that -run chooses.
+// scripts/long bench-numbers-cuda calls it; its parts are tests of it, so that -run chooses.
 // A few answers of every run are compared with
 // math/big; all answers are the other tests' to compare.
 func TestNumberTimes(t *testing.T) {

@@ -85,7 +85,7 @@ func (t *tool) sources(o outer) (list []source, err error) {
 }
 
 // The versions of gnark-crypto that programs were woven with, the first and the
-// last: scripts/test-weave has those between. One of a later minor version than the
+// last: scripts/long weave has those between. One of a later minor version than the
 // last is refused until it has been tried.
 const (
 	oldestVersion = "v0.13.0"

@@ -1,6 +1,6 @@
 //go:build woven
 
-// What takes minutes, since everything is compiled once more; scripts/test-weave
+// What takes minutes, since everything is compiled once more; scripts/long weave
 // runs it.
 
 package weave_test

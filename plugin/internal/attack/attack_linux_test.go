@@ -159,7 +159,7 @@ type measured struct {
 }
 
 // TestAttacks: whatever another user does, the daemon lives within its memory and a
-// well-behaved session is answered, rightly. How soon is for scripts/attack to look at.
+// well-behaved session is answered, rightly. How soon is for scripts/long attack to look at.
 func TestAttacks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be somebody else")
