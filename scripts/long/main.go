@@ -11,11 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/pippin-zk/pippin/scripts/internal/tree"
 )
 
 func main() {
@@ -47,7 +48,7 @@ func list(to io.Writer) {
 
 // run runs a test with the flags that the user gives.
 func (t *test) run(given []string) error {
-	root, err := root()
+	root, err := tree.Root()
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (t *test) run(given []string) error {
 		return err
 	}
 	if t.first != nil {
-		if err := command(root, t.first).Run(); err != nil {
+		if err := tree.Command(root, t.first...).Run(); err != nil {
 			return fmt.Errorf("%s: %w", strings.Join(t.first, " "), err)
 		}
 	}
@@ -69,16 +70,16 @@ func (t *test) run(given []string) error {
 		args = append(args, "-artifacts", "-outputdir", logs)
 	}
 	if t.commit != "" {
-		commit, err := exec.Command("git", "-C", root, "rev-parse", "HEAD").Output()
+		commit, err := tree.Commit(root)
 		if err != nil {
-			return fmt.Errorf("git rev-parse: %w", err)
+			return err
 		}
-		args = append(args, t.commit, strings.TrimSpace(string(commit)))
+		args = append(args, t.commit, commit)
 	}
-	cmd := command(root, slices.Concat(args, given))
+	cmd := tree.Command(root, slices.Concat(args, given)...)
 	cmd.Env = append(os.Environ(), t.env...)
 	if t.cuda {
-		cmd.Env, err = cudaEnv(root, cmd.Env)
+		cmd.Env, err = tree.CUDA(root, cmd.Env)
 		if err != nil {
 			return err
 		}
@@ -122,30 +123,4 @@ func (t *test) recorded(given []string) ([]string, error) {
 		return nil, err
 	}
 	return slices.Concat(given[:i], []string{t.record, file}, given[i+2:]), nil
-}
-
-// root returns the folder of the repository.
-func root() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/pippin-zk/pippin").Output()
-	if err != nil {
-		return "", fmt.Errorf("go list: %w (long is for the repository's folders)", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-func command(root string, args []string) *exec.Cmd {
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stdout, os.Stderr
-	return cmd
-}
-
-// cudaEnv returns an environment in which -tags cuda compiles, by scripts/cuda-env.
-func cudaEnv(root string, env []string) ([]string, error) {
-	cmd := exec.Command("bash", "-c", `exports=$(scripts/cuda-env) && eval "$exports" && env -0`)
-	cmd.Dir, cmd.Env, cmd.Stderr = root, env, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("scripts/cuda-env: %w", err)
-	}
-	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
 }
