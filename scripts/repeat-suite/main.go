@@ -6,9 +6,9 @@
 //	go run ./scripts/repeat-suite 10 bench/results/MACHINE/suite-beside-load.jsonl ./engine ./plugin/...
 //
 // RECORD gets a line of JSON for each package and time; "" is none. ARGUMENTS are packages
-// (./... without any) and flags of go test. It goes on after the last time that the record
-// has, so that ten need not be run in one piece; what failed in a time before is a failure of
-// all.
+// (work, which is all, without any) and flags of go test. It goes on after the last time that
+// the record has, so that ten need not be run in one piece; what failed in a time before is a
+// failure of all.
 //
 // It wants no control group: in one with the weight of six, Linux 6.18 let all that was
 // outside wait for up to 12 s, the kernel's threads too, and connections ran out of time.
@@ -94,7 +94,7 @@ func repeat(ctx context.Context, args []string) error {
 }
 
 func read(args []string) (times int, record string, rest []string, err error) {
-	times, rest = 10, []string{"./..."}
+	times, rest = 10, []string{"work"}
 	if len(args) > 0 {
 		if times, err = strconv.Atoi(args[0]); err != nil {
 			return 0, "", nil, fmt.Errorf("how many times: %w", err)
