@@ -158,7 +158,8 @@ func TestFaultsOfSignatures(t *testing.T) {
 	if *faultRecord == "" || t.Failed() {
 		return
 	}
-	text, err := json.MarshalIndent(record.Record[faulted]{Machine: record.ThisMachine(""), Runs: []faulted{{"faults", 2 * bits, batch, faults, found, 0}}}, "", "  ")
+	text, err := json.MarshalIndent(record.Record[faulted]{Machine: record.ThisMachine(""),
+		Runs: []faulted{{"faults", 2 * bits, batch, faults, found, 0}}}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(*faultRecord, append(text, '\n'), 0o644)
 	}
