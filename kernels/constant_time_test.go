@@ -237,8 +237,10 @@ var told = []edit{
 // secretCases are the kernels and operations: a case of testdata/constant_time.cc, its source
 // and what it is compiled for.
 var secretCases = []secretCase{
-	{"power", "power", "grid/number/power.cu", "PIPPIN_FOR=c PIPPIN_BITS=1024 PIPPIN_THREADS=1 PIPPIN_SAMPLES=20 PIPPIN_STEPS=2 PIPPIN_BLOCKS=1"},
-	{"power_of_two_threads", "power", "grid/number/power.cu", "PIPPIN_FOR=c PIPPIN_BITS=1024 PIPPIN_THREADS=2 PIPPIN_SAMPLES=10 PIPPIN_STEPS=2 PIPPIN_BLOCKS=1"},
+	{"power", "power", "grid/number/power.cu",
+		"PIPPIN_FOR=c PIPPIN_BITS=1024 PIPPIN_THREADS=1 PIPPIN_SAMPLES=20 PIPPIN_STEPS=2 PIPPIN_BLOCKS=1"},
+	{"power_of_two_threads", "power", "grid/number/power.cu",
+		"PIPPIN_FOR=c PIPPIN_BITS=1024 PIPPIN_THREADS=2 PIPPIN_SAMPLES=10 PIPPIN_STEPS=2 PIPPIN_BLOCKS=1"},
 	{"narrow_power", "narrow_power", "grid/number/narrow.cu", "PIPPIN_FOR=c PIPPIN_WORDS=8"},
 	{"wide_power", "wide_power", "grid/number/wide.cu", ""},
 	{"narrow_mul", "narrow_residue", "grid/number/narrow.cu", "PIPPIN_FOR=c PIPPIN_WORDS=8 PIPPIN_OP=number_mul"},
@@ -255,7 +257,8 @@ var secretCases = []secretCase{
 	{"short_binary_mul", "short_binary", "grid/number/short.cu", "PIPPIN_FOR=c PIPPIN_WORDS=3 PIPPIN_OP=number_binary_mul"},
 	{"short_binary_sqr", "short_binary", "grid/number/short.cu", "PIPPIN_FOR=c PIPPIN_WORDS=3 PIPPIN_OP=number_binary_sqr"},
 	{"short_binary_inverse", "short_binary", "grid/number/short.cu", "PIPPIN_FOR=c PIPPIN_WORDS=3 PIPPIN_OP=number_binary_inverse"},
-	{"grouped_mul", "grouped_residue", "grid/number/grouped.cu", "PIPPIN_FOR=c PIPPIN_WORDS=32 PIPPIN_THREADS=4 PIPPIN_BLOCKS=1 PIPPIN_OP=number_mul"},
+	{"grouped_mul", "grouped_residue", "grid/number/grouped.cu",
+		"PIPPIN_FOR=c PIPPIN_WORDS=32 PIPPIN_THREADS=4 PIPPIN_BLOCKS=1 PIPPIN_OP=number_mul"},
 	{"grouped_power", "grouped_power", "grid/number/grouped.cu", "PIPPIN_FOR=c PIPPIN_WORDS=32 PIPPIN_THREADS=4 PIPPIN_BLOCKS=1"},
 }
 
