@@ -77,7 +77,9 @@ func check(root string) error {
 
 // record runs everything and writes the record.
 func record(root string) error {
-	changed := []string{"git", "diff", "--quiet", "HEAD", "--", "weave", "cmd/internal/weave", "msm", "engine", "plugin", "backend", "internal", "go.mod"}
+	changed := []string{
+		"git", "diff", "--quiet", "HEAD", "--", "weave", "cmd/internal/weave", "msm", "engine", "plugin", "backend", "internal", "go.mod",
+	}
 	if err := tree.Command(root, changed...).Run(); err != nil {
 		return errors.New("commit first: the record names the commit")
 	}
