@@ -33,14 +33,17 @@ var excused = []struct {
 	{regexp.MustCompile(`cuda|^msm devices`), "it needs a card"},
 	{regexp.MustCompile(`^msm top`), "it needs a prover at work; tests of cmd/msm have one"},
 	{regexp.MustCompile(`^(docker|install -d|cp packaging|usermod|systemctl)`), "it needs docker or root"},
-	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work)`), "it needs several machines or users; tests of cmd/msm run it"},
-	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|go test ./\.\.\.|msm doctor)`), "it is a check of its own, or one of a release"},
+	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work)`),
+		"it needs several machines or users; tests of cmd/msm run it"},
+	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|go test ./\.\.\.|msm doctor)`),
+		"it is a check of its own, or one of a release"},
 	{regexp.MustCompile(`^go (build|run) -toolexec`), "scripts/long weave runs it"},
 	{regexp.MustCompile(`^go run ./cmd/msm bench`), "CI runs it by itself"},
 }
 
 // A line of a block that is a command, and not what one prints.
-var typed = regexp.MustCompile(`^(?:\$ )?((?:[A-Z]+=\S+ )*(?:bin/msm|msm|go|make|scripts/\S+|docker|install|cp|usermod|systemctl|sha256sum|curl|cd) .*)$`)
+var typed = regexp.MustCompile(`^(?:\$ )?((?:[A-Z]+=\S+ )*` +
+	`(?:bin/msm|msm|go|make|scripts/\S+|docker|install|cp|usermod|systemctl|sha256sum|curl|cd) .*)$`)
 
 // shellBlock is a block without a language.
 var shellBlock = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```")
@@ -113,7 +116,8 @@ func TestDocumentsCommands(t *testing.T) {
 		t.Errorf("%d commands are run, %d are not", run, not)
 	}
 	got := commandsOf("```\n$ go run . # now\nproved 3\n```\n```\nmake test\n```\n```go\ngo run x\n```")
-	if len(got) != 2 || got[0].text != "go run ." || !slices.Equal(got[0].prints, []string{"proved 3"}) || got[1].text != "make test" || got[1].why() == "" {
+	if len(got) != 2 || got[0].text != "go run ." || !slices.Equal(got[0].prints, []string{"proved 3"}) ||
+		got[1].text != "make test" || got[1].why() == "" {
 		t.Errorf("%+v", got)
 	}
 	if !*runDocuments {
@@ -307,7 +311,9 @@ func (r *reader) all(commands []command) {
 		// What a server is asked about may take a while to be there.
 		for tried := time.Now(); ; cmd = start() {
 			out, err := cmd.CombinedOutput()
-			missing := slices.IndexFunc(c.prints, func(line string) bool { return !regexp.MustCompile(`(?m)^\s*` + shapeOf(line) + `\s*$`).Match(out) })
+			missing := slices.IndexFunc(c.prints, func(line string) bool {
+				return !regexp.MustCompile(`(?m)^\s*` + shapeOf(line) + `\s*$`).Match(out)
+			})
 			if err == nil && missing < 0 {
 				r.t.Logf("%s\n%s", c.text, out)
 				break

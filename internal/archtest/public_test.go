@@ -52,7 +52,8 @@ func publicPackages(t *testing.T) (public []string) {
 		t.Fatal(err)
 	}
 	for _, path := range strings.Fields(string(out)) {
-		if path, ok := local(path); ok && !slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "internal" || s == "cmd" || s == "examples" }) {
+		if path, ok := local(path); ok && !slices.ContainsFunc(strings.Split(path, "/"),
+			func(s string) bool { return s == "internal" || s == "cmd" || s == "examples" }) {
 			public = append(public, path)
 		}
 	}
