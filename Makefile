@@ -26,7 +26,7 @@ fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cud
 	scripts/test-plugin-fake
 
 weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto, and gnark's setups and provers (Linux)
-	scripts/test-weave -short -v -run '^(TestVersionsOfGnarkCrypto|TestSNARKs)$$'
+	go run ./scripts/long weave -short -v -run '^(TestVersionsOfGnarkCrypto|TestSNARKs)$$'
 
 gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test circuits with a changed import, and with accelerators (Linux)
 	scripts/test-gnark woven plugin:cpu ./backend/groth16/... ./backend/plonk/...

@@ -85,7 +85,9 @@ func TestDaemonKilledInALoop(t *testing.T) {
 	var provers []prover
 	for range 2 {
 		open := pippin.Opener(pippin.Options{})
-		e, err := engine.New(t.Context(), engine.Config{Open: open, Backend: "daemon", RetryPause: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond})
+		e, err := engine.New(t.Context(), engine.Config{
+			Open: open, Backend: "daemon", RetryPause: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +209,8 @@ func TestDaemonLoadsAgain(t *testing.T) {
 		}},
 		{"in memory", func(e *engine.Engine) (*msm.BN254G1Bases, error) { return msm.BN254G1.Load(t.Context(), e, points) }},
 	} {
-		run := loadedAgain{Op: "load_again", Curve: "bn254", Group: "g1", N: n, Backend: *backendName, Points: way.points, Count: rounds, First: first, Checked: true}
+		run := loadedAgain{Op: "load_again", Curve: "bn254", Group: "g1", N: n, Backend: *backendName,
+			Points: way.points, Count: rounds, First: first, Checked: true}
 		for range rounds {
 			took, _ := prover(way.load)
 			run.Samples = append(run.Samples, took)

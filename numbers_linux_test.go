@@ -86,7 +86,9 @@ func TestPublicNumbers(t *testing.T) {
 		many.Set(i, new(big.Int).SetBit(b.Big(i), 0, 1))
 	}
 	for _, name := range []string{"cpu", *backendName} {
-		e, err := engine.New(t.Context(), engine.Config{Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: name, Fallbacks: []string{engine.NoFallback}})
+		e, err := engine.New(t.Context(), engine.Config{
+			Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: name, Fallbacks: []string{engine.NoFallback},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,8 +111,10 @@ func TestPublicNumbers(t *testing.T) {
 					}
 					return new(big.Int)
 				}},
-				"remainders":         {func() (*arith.Numbers, error) { return c.Reduce(t.Context(), long, m) }, func(i int) *big.Int { return new(big.Int).Mod(long.Big(i), m.Big(0)) }},
-				"remainders by many": {func() (*arith.Numbers, error) { return c.Reduce(t.Context(), a, many) }, func(i int) *big.Int { return new(big.Int).Mod(a.Big(i), many.Big(i)) }},
+				"remainders": {func() (*arith.Numbers, error) { return c.Reduce(t.Context(), long, m) },
+					func(i int) *big.Int { return new(big.Int).Mod(long.Big(i), m.Big(0)) }},
+				"remainders by many": {func() (*arith.Numbers, error) { return c.Reduce(t.Context(), a, many) },
+					func(i int) *big.Int { return new(big.Int).Mod(a.Big(i), many.Big(i)) }},
 				"sum of all products": {func() (*arith.Numbers, error) { return c.DotMod(t.Context(), a, b, m) }, func(int) *big.Int {
 					sum := new(big.Int)
 					for i := range a.Len() {
@@ -141,7 +145,9 @@ func TestNumbersLeaveNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(t.Context(), engine.Config{Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: *backendName, Fallbacks: []string{engine.NoFallback}})
+	e, err := engine.New(t.Context(), engine.Config{
+		Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: *backendName, Fallbacks: []string{engine.NoFallback},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

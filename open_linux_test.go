@@ -19,7 +19,8 @@ func TestNamesOfGPUs(t *testing.T) {
 	}
 	t.Setenv("PIPPIN_GPU_DEVICES", "7")
 	open := Opener(Options{PluginDirs: []string{dir}})
-	for name, list := range map[string]string{"cuda": "7", "plugin:cuda": "7", "cuda:0": "0", "cuda:0,2-3": "0,2-3", "cuda:GPU-12ab": "GPU-12ab"} {
+	for name, list := range map[string]string{"cuda": "7", "plugin:cuda": "7", "cuda:0": "0",
+		"cuda:0,2-3": "0,2-3", "cuda:GPU-12ab": "GPU-12ab"} {
 		_, err := open(t.Context(), name)
 		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "the list is <"+list+">") {
 			t.Errorf("%s: %v", name, err)

@@ -316,7 +316,8 @@ func (s *stormy) caller() {
 			s.slow.Add(1)
 			s.t.Logf("a call that had %v was too slow on the CPU, which had %v of it; this process had no processor for %v", limit, left, lag)
 		default:
-			s.t.Errorf("a call that had %v failed after %v, the CPU had %v of it, this process had no processor for %v: %v", limit, time.Since(began), left, lag, err)
+			s.t.Errorf("a call that had %v failed after %v, the CPU had %v of it, this process had no processor for %v: %v",
+				limit, time.Since(began), left, lag, err)
 		}
 		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) // it is about order, not speed
 	}

@@ -77,21 +77,39 @@ func TestCalculator(t *testing.T) {
 			do   func() (*arith.Numbers, error)
 			want func(a, b *big.Int) *big.Int
 		}{
-			{"Add", func() (*arith.Numbers, error) { return plain(c.Add(ctx, a, b)) }, func(a, b *big.Int) *big.Int { a.Add(a, b); return a.Mod(a, limit) }},
-			{"Sub", func() (*arith.Numbers, error) { return plain(c.Sub(ctx, a, b)) }, func(a, b *big.Int) *big.Int { a.Sub(a, b); return a.Mod(a, limit) }},
+			{"Add", func() (*arith.Numbers, error) { return plain(c.Add(ctx, a, b)) }, func(a, b *big.Int) *big.Int {
+				a.Add(a, b)
+				return a.Mod(a, limit)
+			}},
+			{"Sub", func() (*arith.Numbers, error) { return plain(c.Sub(ctx, a, b)) }, func(a, b *big.Int) *big.Int {
+				a.Sub(a, b)
+				return a.Mod(a, limit)
+			}},
 			{"Mul", func() (*arith.Numbers, error) { return c.Mul(ctx, a, b) }, func(a, b *big.Int) *big.Int { return mul(a, b) }},
 			{"Sqr", func() (*arith.Numbers, error) { return c.Sqr(ctx, a) }, func(a, _ *big.Int) *big.Int { return mul(a, a) }},
-			{"Resize", func() (*arith.Numbers, error) { return c.Resize(ctx, a, 64) }, func(a, _ *big.Int) *big.Int { return a.SetUint64(a.Uint64()) }},
+			{"Resize", func() (*arith.Numbers, error) { return c.Resize(ctx, a, 64) }, func(a, _ *big.Int) *big.Int {
+				return a.SetUint64(a.Uint64())
+			}},
 			{"AddMod", func() (*arith.Numbers, error) { return c.AddMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(a.Add(a, b)) }},
 			{"SubMod", func() (*arith.Numbers, error) { return c.SubMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(a.Sub(a, b)) }},
 			{"Reduce", func() (*arith.Numbers, error) { return c.Reduce(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(a) }},
 			{"MulMod", func() (*arith.Numbers, error) { return c.MulMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(mul(a, b)) }},
-			{"MontMul", func() (*arith.Numbers, error) { return c.MontMul(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(mul(a, b, inverse)) }},
-			{"MontSqr", func() (*arith.Numbers, error) { return c.MontSqr(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, a, inverse)) }},
+			{"MontMul", func() (*arith.Numbers, error) { return c.MontMul(ctx, a, b, m) }, func(a, b *big.Int) *big.Int {
+				return mod(mul(a, b, inverse))
+			}},
+			{"MontSqr", func() (*arith.Numbers, error) { return c.MontSqr(ctx, a, m) }, func(a, _ *big.Int) *big.Int {
+				return mod(mul(a, a, inverse))
+			}},
 			{"ToMont", func() (*arith.Numbers, error) { return c.ToMont(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, r)) }},
-			{"FromMont", func() (*arith.Numbers, error) { return c.FromMont(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, inverse)) }},
-			{"ExpMod", func() (*arith.Numbers, error) { return c.ExpMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return a.Exp(a, b, modulus) }},
-			{"ExpModShort", func() (*arith.Numbers, error) { return c.ExpModShort(ctx, a, 65537, m) }, func(a, _ *big.Int) *big.Int { return a.Exp(a, big.NewInt(65537), modulus) }},
+			{"FromMont", func() (*arith.Numbers, error) { return c.FromMont(ctx, a, m) }, func(a, _ *big.Int) *big.Int {
+				return mod(mul(a, inverse))
+			}},
+			{"ExpMod", func() (*arith.Numbers, error) { return c.ExpMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int {
+				return a.Exp(a, b, modulus)
+			}},
+			{"ExpModShort", func() (*arith.Numbers, error) { return c.ExpModShort(ctx, a, 65537, m) }, func(a, _ *big.Int) *big.Int {
+				return a.Exp(a, big.NewInt(65537), modulus)
+			}},
 			{"ExpModShort of 1", func() (*arith.Numbers, error) { return c.ExpModShort(ctx, a, 1, m) }, func(a, _ *big.Int) *big.Int { return a }},
 			{"Into", func() (*arith.Numbers, error) {
 				dst := arith.Make(bits, count)
@@ -263,7 +281,8 @@ func TestWrong(t *testing.T) {
 			return p.Run(ctx)
 		}},
 	} {
-		if err := x.do(); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), x.says) || strings.Contains(err.Error(), "step") {
+		if err := x.do(); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), x.says) ||
+			strings.Contains(err.Error(), "step") {
 			t.Errorf("%v, want %q", err, x.says)
 		}
 	}
@@ -332,7 +351,8 @@ func TestExpModCRT(t *testing.T) {
 		return n
 	}
 	key := arith.CRT{
-		P: number(p), Q: number(q), DP: number(new(big.Int).Mod(d, new(big.Int).Sub(p, one))), DQ: number(new(big.Int).Mod(d, new(big.Int).Sub(q, one))),
+		P: number(p), Q: number(q), DP: number(new(big.Int).Mod(d, new(big.Int).Sub(p, one))),
+		DQ:   number(new(big.Int).Mod(d, new(big.Int).Sub(q, one))),
 		QInv: number(new(big.Int).ModInverse(q, p)), E: 65537,
 	}
 	values := []*big.Int{new(big.Int), one, new(big.Int).Sub(m, one), p, new(big.Int).Mul(q, big.NewInt(77)), big.NewInt(0xdeadbeefcafe)}
@@ -361,7 +381,8 @@ func TestExpModCRT(t *testing.T) {
 		k := key
 		wrong(&k)
 		e := open(t)
-		if _, err := arith.On(e, arith.Options{}).ExpModCRT(t.Context(), a, k); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), says) {
+		if _, err := arith.On(e, arith.Options{}).ExpModCRT(t.Context(), a, k); !errors.Is(err, backend.ErrInvalidInput) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 		if n := e.Stats().Refused; n != 0 {
@@ -372,7 +393,8 @@ func TestExpModCRT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ExpModCRT(t.Context(), big3, key); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "element 1: A is not below P Q") {
+	if _, err := c.ExpModCRT(t.Context(), big3, key); !errors.Is(err, backend.ErrInvalidInput) ||
+		!strings.Contains(err.Error(), "element 1: A is not below P Q") {
 		t.Errorf("a number that is too large: %v", err)
 	}
 	key.DQ = arith.Make(64, 1)
@@ -403,7 +425,9 @@ func TestBatchesAreAligned(t *testing.T) {
 	b := cpu.New(cpu.Options{})
 	programs, _ := backend.As[backend.Programs](b)
 	seen := &placed{Backend: b, Programs: programs}
-	e, err := engine.New(t.Context(), engine.Config{Backend: "placed", Open: func(context.Context, string) (backend.Backend, error) { return seen, nil }})
+	e, err := engine.New(t.Context(), engine.Config{
+		Backend: "placed", Open: func(context.Context, string) (backend.Backend, error) { return seen, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

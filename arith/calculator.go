@@ -67,7 +67,8 @@ type operation struct {
 
 // compute runs an operation whose answers have a width in words; count is how many
 // there are of one over all elements, and otherwise 0.
-func (c *Calculator) compute(ctx context.Context, op backend.NumberOp, degree, width, count int, carry bool, a, b, m *Numbers) (out, carries *Numbers, err error) {
+func (c *Calculator) compute(ctx context.Context, op backend.NumberOp, degree, width, count int,
+	carry bool, a, b, m *Numbers) (out, carries *Numbers, err error) {
 	x := &operation{c: c, op: op, degree: degree, a: a, b: b, m: m, over: count > 0}
 	need := []backend.NumberOp{op}
 	if x.over {

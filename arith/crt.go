@@ -42,7 +42,8 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 			return nil, err
 		}
 		if n.Len() != 1 || n.Width != k.P.Width {
-			return nil, fmt.Errorf("%w: number %d of the key is %d numbers of %d words, want one of %d as P has", backend.ErrInvalidInput, i, n.Len(), n.Width, k.P.Width)
+			return nil, fmt.Errorf("%w: number %d of the key is %d numbers of %d words, want one of %d as P has",
+				backend.ErrInvalidInput, i, n.Len(), n.Width, k.P.Width)
 		}
 	}
 	if err := a.valid("A"); err != nil {

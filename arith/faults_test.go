@@ -86,7 +86,7 @@ func rsaKey(t testing.TB, bits int) (k arith.CRT, m, d *big.Int) {
 	}
 }
 
-// scripts/fault-signatures is the test with keys as they are in use.
+// scripts/long fault-signatures is the test with keys as they are in use.
 var (
 	faultCount  = flag.Int("faults", 1000, "faults of TestFaultsOfSignatures")
 	faultBits   = flag.Int("fault-bits", 256, "bits of its key")
@@ -158,7 +158,8 @@ func TestFaultsOfSignatures(t *testing.T) {
 	if *faultRecord == "" || t.Failed() {
 		return
 	}
-	text, err := json.MarshalIndent(record.Record[faulted]{Machine: record.ThisMachine(""), Runs: []faulted{{"faults", 2 * bits, batch, faults, found, 0}}}, "", "  ")
+	text, err := json.MarshalIndent(record.Record[faulted]{Machine: record.ThisMachine(""),
+		Runs: []faulted{{"faults", 2 * bits, batch, faults, found, 0}}}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(*faultRecord, append(text, '\n'), 0o644)
 	}

@@ -115,7 +115,8 @@ func (c *Calculator) ExpModShort(ctx context.Context, a *Numbers, e uint64, m *N
 		return nil, invalid("the exponent 0, from 1 on are possible")
 	}
 	x := &operation{c: c, op: backend.NumMontSqr, short: e, a: a, m: m}
-	out, _, err := x.do(ctx, []backend.NumberOp{backend.NumToMont, backend.NumMontSqr, backend.NumMontMul, backend.NumFromMont}, width(m), 0, false)
+	out, _, err := x.do(ctx, []backend.NumberOp{backend.NumToMont, backend.NumMontSqr, backend.NumMontMul, backend.NumFromMont},
+		width(m), 0, false)
 	return out, err
 }
 

@@ -35,7 +35,9 @@ func TestPublic(t *testing.T) {
 	b := cpu.New(cpu.Options{})
 	programs, _ := backend.As[backend.Programs](b)
 	seen := &noting{Backend: b, Programs: programs}
-	e, err := engine.New(t.Context(), engine.Config{Backend: "noting", Open: func(context.Context, string) (backend.Backend, error) { return seen, nil }})
+	e, err := engine.New(t.Context(), engine.Config{
+		Backend: "noting", Open: func(context.Context, string) (backend.Backend, error) { return seen, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,8 @@ func Repeat(ctx context.Context, e *engine.Engine, words int, run func(context.C
 }
 
 // repeatWith does what Repeat does, on a backend that has these operations.
-func repeatWith(ctx context.Context, e *engine.Engine, words int, ops []backend.NumberOp, run func(context.Context, *Session) error) (by string, err error) {
+func repeatWith(ctx context.Context, e *engine.Engine, words int, ops []backend.NumberOp,
+	run func(context.Context, *Session) error) (by string, err error) {
 	return e.Repeat(ctx, space(words, ops), func(ctx context.Context, core *engine.Session) error {
 		return run(ctx, newSession(core))
 	})

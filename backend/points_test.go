@@ -85,7 +85,8 @@ func TestWrongPointSteps(t *testing.T) {
 
 // TestJobThatWrites: it is no batch for Backend.MSM.
 func TestJobThatWrites(t *testing.T) {
-	if _, ok := backend.Jobs([]backend.Step{backend.Job{Bases: 1, Count: 1, Input: backend.Input{Bytes: make([]byte, 32)}, Dst: span(1, 0, 1)}}); ok {
+	if _, ok := backend.Jobs([]backend.Step{backend.Job{Bases: 1, Count: 1,
+		Input: backend.Input{Bytes: make([]byte, 32)}, Dst: span(1, 0, 1)}}); ok {
 		t.Error("a job that writes to a space is part of a batch")
 	}
 }

@@ -73,8 +73,10 @@ var rightSteps = func() []backend.Step {
 		backend.Transform{Dst: a, Src: half, Batch: 4},
 		backend.Transform{Dst: a, Src: span(2, 0, 1), Shift: two},
 		backend.Transform{Dst: span(4, 0, 1<<28), Src: span(4, 1<<28, 1<<28)},
-		backend.Map{Count: 32, Dst: at(a, 1, 0), Args: []backend.Operand{at(a, 1, 0), at(a, 33, -32)}, Code: []backend.MapCode{load, second, add}},
-		backend.Map{Count: 7, Dst: at(a, 5, 9), Args: []backend.Operand{reversed(at(b, math.MinInt, math.MaxInt)), at(half, 0, 3)}, Code: []backend.MapCode{load}},
+		backend.Map{Count: 32, Dst: at(a, 1, 0), Args: []backend.Operand{at(a, 1, 0), at(a, 33, -32)},
+			Code: []backend.MapCode{load, second, add}},
+		backend.Map{Count: 7, Dst: at(a, 5, 9), Args: []backend.Operand{reversed(at(b, math.MinInt, math.MaxInt)), at(half, 0, 3)},
+			Code: []backend.MapCode{load}},
 		backend.Map{Count: 8, Dst: at(a, 4, 1), Constants: two, Code: []backend.MapCode{constant, again, add}},
 		backend.Map{Dst: at(span(1, 0, 0), 1, 1), Args: []backend.Operand{at(span(2, 0, 0), 1, 0)}, Code: []backend.MapCode{load, negate}},
 		backend.Powers{Dst: a, First: two, Ratio: make([]byte, 32)},
@@ -119,7 +121,8 @@ func TestFields(t *testing.T) {
 	for _, c := range backend.Curves() {
 		r := fixtures.Order(c)
 		with := func(count int, s backend.Step) error {
-			return backend.Check([]backend.Step{s}, memory(nil, map[backend.SpaceID]backend.Elements{1: {Element: backend.ScalarOf(c), Count: count}}))
+			return backend.Check([]backend.Step{s},
+				memory(nil, map[backend.SpaceID]backend.Elements{1: {Element: backend.ScalarOf(c), Count: count}}))
 		}
 		powers := func(first *big.Int) error {
 			return with(1, backend.Powers{Dst: span(1, 0, 1), First: fixtures.Raw(first, c.ScalarBytes()), Ratio: make([]byte, c.ScalarBytes())})
@@ -167,7 +170,8 @@ func TestElements(t *testing.T) {
 		{backend.Elements{Element: backend.ScalarOf(99), Count: 1}, backend.ErrInvalidInput},
 		{backend.Elements{Element: backend.Element{Kind: backend.Scalars}, Count: 1}, backend.ErrInvalidInput},
 		{backend.Elements{Element: backend.PointOf(backend.BN254, 0), Count: 1}, backend.ErrInvalidInput},
-		{backend.Elements{Element: backend.Element{Kind: backend.Scalars, Curve: backend.BN254, Group: backend.G1}, Count: 1}, backend.ErrInvalidInput},
+		{backend.Elements{Element: backend.Element{Kind: backend.Scalars, Curve: backend.BN254, Group: backend.G1}, Count: 1},
+			backend.ErrInvalidInput},
 		{backend.Elements{Element: backend.Element{Kind: backend.Words, Curve: backend.BN254}, Count: 1}, backend.ErrInvalidInput},
 		{backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: -1}, backend.ErrInvalidInput},
 		{backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: math.MaxInt}, backend.ErrOutOfMemory},
@@ -187,17 +191,20 @@ func TestJobs(t *testing.T) {
 	}
 	none := backend.Range{}
 	other := backend.Job{Bases: 2, Count: 1, Input: backend.Input{Bytes: make([]byte, 48)}}
-	right := []backend.Step{job(8, k, 0, none), job(8, backend.Input{Check: true}, 1, none), other, job(8, backend.Input{}, 0, span(1, 0, 8)), job(0, backend.Input{}, 0, none)}
+	right := []backend.Step{job(8, k, 0, none), job(8, backend.Input{Check: true}, 1, none), other,
+		job(8, backend.Input{}, 0, span(1, 0, 8)), job(0, backend.Input{}, 0, none)}
 	if err := check(right...); err != nil {
 		t.Error(err)
 	}
 	for i, s := range []backend.Job{
 		job(7, k, 0, none), job(9, k, 0, none), job(8, k, 1, none), job(7, backend.Input{}, 1, none), job(8, backend.Input{}, 2, none),
-		job(8, backend.Input{}, 3, none), job(8, backend.Input{}, 5, none), job(8, backend.Input{}, 6, none), job(8, backend.Input{}, 7, none), job(8, backend.Input{}, -1, none),
+		job(8, backend.Input{}, 3, none), job(8, backend.Input{}, 5, none), job(8, backend.Input{}, 6, none),
+		job(8, backend.Input{}, 7, none), job(8, backend.Input{}, -1, none),
 		job(8, k, 0, span(1, 0, 8)), job(8, backend.Input{}, 1, span(1, 0, 8)), job(8, backend.Input{}, 0, span(1, 0, 7)),
 		job(8, backend.Input{}, 0, span(3, 0, 8)), job(8, backend.Input{}, 0, span(0, 0, 8)), {Bases: 2, SameAs: 1, Count: 8},
 	} {
-		if err := check(append(slices.Clone(right), s)...); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 5 (Job)") {
+		if err := check(append(slices.Clone(right), s)...); !errors.Is(err, backend.ErrInvalidInput) ||
+			!strings.Contains(err.Error(), "step 5 (Job)") {
 			t.Errorf("job %d: %v", i, err)
 		}
 	}
@@ -213,7 +220,8 @@ func TestJobs(t *testing.T) {
 func TestRenamed(t *testing.T) {
 	for _, s := range rightSteps {
 		before := backend.Accesses(s)
-		renamed := backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return id + 10 }, func(id backend.BasesID) backend.BasesID { return id + 20 })
+		renamed := backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return id + 10 },
+			func(id backend.BasesID) backend.BasesID { return id + 20 })
 		for i, a := range backend.Accesses(renamed) {
 			if a.Bases != 0 {
 				a.Bases -= 20

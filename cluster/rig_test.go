@@ -31,7 +31,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// What scripts/cluster-storm and scripts/bench-cluster ask for.
+// What scripts/long cluster-storm and scripts/long bench-cluster ask for.
 var (
 	storm      = flag.Duration("storm", 0, "how long TestStorm takes")
 	long       = flag.Bool("long", false, "tests take as long as those scripts want")

@@ -308,7 +308,7 @@ func copyFile(t *testing.T, from, to string) {
 // told to leave at random, servers whose disks fill and who move to other places, and two
 // clients of different shares whose jobs have priorities, deadlines and cancellations: every
 // job that was neither cancelled nor late has its one right proof, shares are kept within a
-// tenth, and what is more urgent is earlier. scripts/cluster-storm runs it for half an hour.
+// tenth, and what is more urgent is earlier. scripts/long cluster-storm runs it for half an hour.
 // With -artifacts what everybody said of each job is kept.
 func TestStorm(t *testing.T) {
 	if *storm == 0 {

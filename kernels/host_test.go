@@ -24,7 +24,8 @@ func hosted(t *testing.T, source string, flags ...string) {
 		}
 	}
 	program := filepath.Join(t.TempDir(), "program")
-	args := append([]string{"-std=c++20", "-O1", "-g", "-w", "-I.", "-I../internal/cuda/driver/fakecuda", source, "host/launch.cc", "-o", program}, flags...)
+	args := append([]string{"-std=c++20", "-O1", "-g", "-w", "-I.", "-I../internal/cuda/driver/fakecuda",
+		source, "host/launch.cc", "-o", program}, flags...)
 	if out, err := exec.Command("g++", args...).CombinedOutput(); err != nil {
 		if strings.Contains(string(out), "valgrind/memcheck.h") {
 			t.Skip("no headers of valgrind")
@@ -42,7 +43,8 @@ func TestLookBack(t *testing.T) { hosted(t, "testdata/look_back.cc") }
 // TestPowerShifts computes a power with the sanitizer of undefined behaviour: no shift is
 // as long as what it shifts.
 func TestPowerShifts(t *testing.T) {
-	hosted(t, "../scripts/testdata/constant_time.cc", `-DPIPPIN_SOURCE="grid/number/power.cu"`, "-DPIPPIN_CASE_power", "-DPIPPIN_FOR=c", "-DPIPPIN_BITS=1024",
+	hosted(t, "testdata/constant_time.cc", `-DPIPPIN_SOURCE="grid/number/power.cu"`, "-DPIPPIN_CASE_power",
+		"-DPIPPIN_FOR=c", "-DPIPPIN_BITS=1024",
 		"-DPIPPIN_THREADS=2", "-DPIPPIN_SAMPLES=16", "-DPIPPIN_STEPS=2", "-DPIPPIN_BLOCKS=1", "-fsanitize=shift", "-fno-sanitize-recover=all")
 }
 
@@ -65,7 +67,8 @@ func TestOwnKernel(t *testing.T) {
 	if _, err := os.Stat(nvcc); err != nil {
 		t.Skip("no nvcc: make tools installs one")
 	}
-	out, err := exec.Command(nvcc, "-std=c++20", "-arch=sm_90", "-cubin", "-I.", "testdata/own.cu", "-o", filepath.Join(t.TempDir(), "own.cubin")).CombinedOutput()
+	out, err := exec.Command(nvcc, "-std=c++20", "-arch=sm_90", "-cubin", "-I.", "testdata/own.cu",
+		"-o", filepath.Join(t.TempDir(), "own.cubin")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

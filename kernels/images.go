@@ -51,7 +51,8 @@ func highest(archs []int, major, minor int) (best int) {
 // what to do.
 func missing(archs []int, stale, major, minor int) error {
 	if stale != 0 {
-		return fmt.Errorf("%w that belong to this program for compute capability %d.%d: those of sm_%d were compiled from other sources: `make kernels ARCH=%d && make plugin-cuda` builds them again",
+		return fmt.Errorf("%w that belong to this program for compute capability %d.%d: those of sm_%d "+
+			"were compiled from other sources: `make kernels ARCH=%d && make plugin-cuda` builds them again",
 			ErrNoCode, major, minor, stale, stale)
 	}
 	if len(archs) == 0 {
@@ -61,7 +62,8 @@ func missing(archs []int, stale, major, minor int) error {
 	for _, a := range archs {
 		have = append(have, fmt.Sprintf("sm_%d", a))
 	}
-	return fmt.Errorf("%w for compute capability %d.%d, only for %s: in a checkout, `make kernels ARCH=%d%d && make plugin-cuda` builds a plugin with them",
+	return fmt.Errorf("%w for compute capability %d.%d, only for %s: in a checkout, `make kernels "+
+		"ARCH=%d%d && make plugin-cuda` builds a plugin with them",
 		ErrNoCode, major, minor, strings.Join(have, ", "), major, minor)
 }
 

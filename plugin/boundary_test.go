@@ -162,7 +162,8 @@ func TestErrorsSayWhichProcess(t *testing.T) {
 	_ = syscall.Kill(c.Info().PID, syscall.SIGKILL)
 	<-c.Done()
 	_, err := c.MSM(ctx, nil)
-	for _, want := range []string{"plugin test", "process " + processOf(c).ID(), filepath.Join(plugintest.Dir(t), Prefix+"test"), "signal: killed"} {
+	for _, want := range []string{"plugin test", "process " + processOf(c).ID(),
+		filepath.Join(plugintest.Dir(t), Prefix+"test"), "signal: killed"} {
 		if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q: %v", want, err)
 		}

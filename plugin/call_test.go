@@ -237,7 +237,9 @@ func TestWiped(t *testing.T) {
 	held := c.pool.InUse()
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars}}, {Bases: id, Count: 3, Input: backend.Input{Bytes: b.Scalars[:96]}}})
+		_, err := c.MSM(ctx, []backend.Job{
+			{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars}}, {Bases: id, Count: 3, Input: backend.Input{Bytes: b.Scalars[:96]}},
+		})
 		done <- err
 	}()
 	plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
@@ -307,12 +309,13 @@ func TestReady(t *testing.T) {
 	// An error of Ready is the call's, at once.
 	broken := errors.New("the witness failed")
 	for name, scalars := range map[string][]byte{"copied": b.Scalars, "in place": buf.Bytes()} {
-		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, k int) error {
-			if k > n/2 {
-				return broken
-			}
-			return nil
-		}}}})
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n,
+			Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, k int) error {
+				if k > n/2 {
+					return broken
+				}
+				return nil
+			}}}})
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -349,14 +352,15 @@ func TestCancel(t *testing.T) {
 		half := make(chan struct{})
 		done := make(chan error, 1)
 		go func() {
-			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(ctx context.Context, k int) error {
-				if k < n/2 {
-					return nil
-				}
-				close(half)
-				<-ctx.Done()
-				return ctx.Err()
-			}}}})
+			_, err := c.MSM(running,
+				[]backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(ctx context.Context, k int) error {
+					if k < n/2 {
+						return nil
+					}
+					close(half)
+					<-ctx.Done()
+					return ctx.Err()
+				}}}})
 			done <- err
 		}()
 		<-half
@@ -374,15 +378,16 @@ func TestCancel(t *testing.T) {
 		scalars := bytes.Clone(b.Scalars)
 		running, cancel := context.WithCancel(ctx)
 		var asking atomic.Int32
-		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, k int) error {
-			if k > n/2 { // and does not look at its context
-				asking.Add(1)
-				cancel()
-				time.Sleep(20 * time.Millisecond)
-				asking.Add(-1)
-			}
-			return nil
-		}}}})
+		_, err := c.MSM(running,
+			[]backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, k int) error {
+				if k > n/2 { // and does not look at its context
+					asking.Add(1)
+					cancel()
+					time.Sleep(20 * time.Millisecond)
+					asking.Add(-1)
+				}
+				return nil
+			}}}})
 		if err != context.Canceled || asking.Load() != 0 {
 			t.Errorf("%v; %d times still at work", err, asking.Load())
 		}
@@ -421,7 +426,8 @@ func TestCancel(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
-		jobs := []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars[:32000]}}, {Bases: id, Count: 10, Input: backend.Input{Bytes: buf.Bytes()}}}
+		jobs := []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars[:32000]}},
+			{Bases: id, Count: 10, Input: backend.Input{Bytes: buf.Bytes()}}}
 		begin := time.Now()
 		if _, err := c.MSM(short, jobs); err != context.DeadlineExceeded {
 			t.Error(err)
@@ -454,7 +460,8 @@ func TestCancel(t *testing.T) {
 				}
 			}
 		}
-		if _, err := c.LoadBases(running, backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Pieces: pieces}); err != context.Canceled {
+		if _, err := c.LoadBases(running, backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n,
+			Pieces: pieces}); err != context.Canceled {
 			t.Error(err)
 		}
 		c.outside.Wait()
@@ -631,7 +638,8 @@ func TestOutOfSharedMemory(t *testing.T) {
 	c := mustOpen(t, s)
 	b := plugintest.NewBN(200_000)
 	id := plugintest.Load(t, c, b.Bases())
-	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200_000, Input: backend.Input{Bytes: b.Scalars}}}); !errors.Is(err, backend.ErrOutOfMemory) {
+	_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200_000, Input: backend.Input{Bytes: b.Scalars}}})
+	if !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.Alloc(ctx, 5<<20); !errors.Is(err, backend.ErrOutOfMemory) {

@@ -116,7 +116,8 @@ func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err e
 		return nil, 0, err
 	}
 	if uid := int(sender.Uid); uid != 0 && uid != os.Geteuid() && uid != owner {
-		return nil, 0, fmt.Errorf("user %d listens there, and the socket was not put there by root, user %d or him: scalars are secrets", uid, os.Geteuid())
+		return nil, 0, fmt.Errorf("user %d listens there, and the socket was not put there by root, user "+
+			"%d or him: scalars are secrets", uid, os.Geteuid())
 	}
 	return shm.ChannelOf(conn), int(sender.Pid), hello.Accept()
 }
@@ -127,7 +128,8 @@ func unreached(err error) error {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
 		return fmt.Errorf("no daemon listens there; start it: msm serve, or systemctl start pippin-daemon.socket: %w", err)
 	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("user %d may not connect: run the prover as the daemon's user, or have the daemon started with --group and a group that user %d is in: %w", os.Geteuid(), os.Geteuid(), err)
+		return fmt.Errorf("user %d may not connect: run the prover as the daemon's user, or have the daemon "+
+			"started with --group and a group that user %d is in: %w", os.Geteuid(), os.Geteuid(), err)
 	}
 	return err
 }

@@ -74,7 +74,8 @@ func TestFindOrder(t *testing.T) {
 	_, err := Find("nosuch", s)
 	var none *NotFoundError
 	exe, _ := os.Executable()
-	looked := []string{filepath.Join(empty, Prefix+"nosuch"), filepath.Join(filepath.Dir(exe), Prefix+"nosuch"), filepath.Join(b, Prefix+"nosuch")}
+	looked := []string{filepath.Join(empty, Prefix+"nosuch"), filepath.Join(filepath.Dir(exe), Prefix+"nosuch"),
+		filepath.Join(b, Prefix+"nosuch")}
 	if !errors.Is(err, backend.ErrUnavailable) || !errors.As(err, &none) || !slices.Equal(none.Looked, looked) || len(none.Unusable) > 0 {
 		t.Errorf("%+v, want %q", none, looked)
 	}
@@ -166,7 +167,8 @@ func TestMalformedChecksum(t *testing.T) {
 	for _, text := range []string{"hello", "", strings.Repeat("0", 63), strings.Repeat("g", 64)} {
 		write(t, inA+checksumSuffix, text, 0o644)
 		f, err := Find("x", s)
-		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), inA+checksumSuffix) || !strings.Contains(err.Error(), "not a SHA-256") {
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), inA+checksumSuffix) ||
+			!strings.Contains(err.Error(), "not a SHA-256") {
 			t.Errorf("%q: %+v, %v", text, f, err)
 		}
 	}
@@ -415,11 +417,13 @@ func TestRefusedHidesOthers(t *testing.T) {
 	write(t, inOpen, "#!/bin/sh\n", 0o777)
 	s := Search{Dirs: []string{open, good}, NotBeside: true}
 	var none *NotFoundError
-	if f, err := Find("x", s); !errors.Is(err, backend.ErrUnavailable) || errors.As(err, &none) || !strings.Contains(err.Error(), "others can write to "+inOpen) {
+	if f, err := Find("x", s); !errors.Is(err, backend.ErrUnavailable) || errors.As(err, &none) ||
+		!strings.Contains(err.Error(), "others can write to "+inOpen) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	all := List(s)
-	if len(all) != 2 || all[0].Problem == nil || all[0].HiddenBy != "" || all[1].Problem != nil || all[1].Path != inGood || all[1].HiddenBy != all[0].Path {
+	if len(all) != 2 || all[0].Problem == nil || all[0].HiddenBy != "" || all[1].Problem != nil ||
+		all[1].Path != inGood || all[1].HiddenBy != all[0].Path {
 		t.Errorf("%+v", all)
 	}
 	// One that nobody may execute is none, as in PATH.

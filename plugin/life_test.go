@@ -248,7 +248,8 @@ func TestUnkillable(t *testing.T) {
 	}()
 	plugintest.Eventually(t, time.Minute, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
 	within(t, process.StuckGrace+20*time.Second, "Close", func() {
-		if err := c.Close(); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "cannot be killed; process "+processOf(c).ID()) {
+		if err := c.Close(); !errors.Is(err, backend.ErrInternal) ||
+			!strings.Contains(err.Error(), "cannot be killed; process "+processOf(c).ID()) {
 			t.Errorf("Close: %v", err)
 		}
 	})

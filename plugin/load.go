@@ -97,7 +97,8 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 
 // openLoad sends the descriptor of a file, if there is one, and opens the
 // stream of a load.
-func (c *Client) openLoad(ctx context.Context, b *backend.Bases) (stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply], file *proto.FileSource, err error) {
+func (c *Client) openLoad(ctx context.Context,
+	b *backend.Bases) (stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply], file *proto.FileSource, err error) {
 	if b.File != nil {
 		if file, err = c.sendFile(b); err != nil {
 			return nil, nil, err

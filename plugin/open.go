@@ -180,7 +180,8 @@ func CheckShared() error {
 // written. Open does so with backend.ErrUnavailable.
 func CheckTemp(tmp string) error {
 	if most := wire.MaxSocketPath - len(socketName); len(tmp) > most {
-		return fmt.Errorf("%w: the path of the folder for temporary files has %d bytes, with more than %d the path of a plugin's socket gets too long; set TMPDIR to a shorter one: %s",
+		return fmt.Errorf("%w: the path of the folder for temporary files has %d bytes, with more than %d "+
+			"the path of a plugin's socket gets too long; set TMPDIR to a shorter one: %s",
 			backend.ErrUnavailable, len(tmp), most, tmp)
 	}
 	dir, err := os.MkdirTemp(tmp, "plugin-dir")
@@ -188,7 +189,8 @@ func CheckTemp(tmp string) error {
 		err = os.Remove(dir)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: no plugin starts without a folder for temporary files, and %s (TMPDIR) cannot be written; set TMPDIR to one that can: %w",
+		return fmt.Errorf("%w: no plugin starts without a folder for temporary files, and %s (TMPDIR) "+
+			"cannot be written; set TMPDIR to one that can: %w",
 			backend.ErrUnavailable, tmp, err)
 	}
 	return nil
@@ -216,7 +218,8 @@ func verify(f Found) error {
 		return fmt.Errorf("checksum: %w", err)
 	}
 	if sum != f.want {
-		return fmt.Errorf("checksums did not match: %s is not the file with SHA-256 %s; install that, or where this one is right write its checksum anew", f.Path, f.want)
+		return fmt.Errorf("checksums did not match: %s is not the file with SHA-256 %s; install that, or "+
+			"where this one is right write its checksum anew", f.Path, f.want)
 	}
 	return nil
 }

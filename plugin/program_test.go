@@ -45,7 +45,8 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 			Constants: append(plugintest.Element(1), plugintest.Element(2)...),
 			Code: []backend.MapCode{
 				{Op: backend.MapLoad, Arg: 1}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapMul}, {Op: backend.MapCopy},
-				{Op: backend.MapLoad}, {Op: backend.MapSub}, {Op: backend.MapAdd}, {Op: backend.MapSquare}, {Op: backend.MapDouble}, {Op: backend.MapNeg},
+				{Op: backend.MapLoad}, {Op: backend.MapSub}, {Op: backend.MapAdd}, {Op: backend.MapSquare},
+				{Op: backend.MapDouble}, {Op: backend.MapNeg},
 			},
 		},
 		backend.Powers{Dst: in(b, 700, 11), First: plugintest.Element(3), Ratio: plugintest.Element(4)},
@@ -79,7 +80,9 @@ func TestProgram(t *testing.T) {
 		backend.Backend
 		backend.Programs
 	}{c, here} {
-		both = append(both, prepared{v, everything(plugintest.Space(t, v, n), plugintest.Space(t, v, 1000), plugintest.Load(t, v, b.Bases()), elements)})
+		both = append(both, prepared{
+			v, everything(plugintest.Space(t, v, n), plugintest.Space(t, v, 1000), plugintest.Load(t, v, b.Bases()), elements),
+		})
 	}
 	if !reflect.DeepEqual(both[0].steps, both[1].steps) {
 		t.Fatal("the ids differ, and with them the digests")
@@ -112,12 +115,13 @@ func TestProgram(t *testing.T) {
 	copy(buf.Bytes(), elements)
 	held := c.pool.InUse()
 	a := backend.Range{Space: 1, Count: n}
-	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: a, Input: backend.Input{Bytes: buf.Bytes(), Ready: func(context.Context, int) error {
-		if use := c.pool.InUse(); use != held {
-			t.Errorf("%d bytes more in use for what is in shared memory", use-held)
-		}
-		return nil
-	}}}, backend.Read{Src: a}})
+	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: a,
+		Input: backend.Input{Bytes: buf.Bytes(), Ready: func(context.Context, int) error {
+			if use := c.pool.InUse(); use != held {
+				t.Errorf("%d bytes more in use for what is in shared memory", use-held)
+			}
+			return nil
+		}}}, backend.Read{Src: a}})
 	if err != nil || !bytes.Equal(got[1], elements) {
 		t.Errorf("from a buffer: %v", err)
 	}
@@ -191,24 +195,26 @@ func TestProgramReady(t *testing.T) {
 	all := backend.Range{Space: id, Count: n}
 	elements := make([]byte, 32*n)
 	var written int
-	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: elements, Ready: func(_ context.Context, k int) error {
-		if k < written || k > n {
-			t.Errorf("Ready(%d) after %d, of %d", k, written, n)
-		}
-		copy(elements[32*written:32*k], source[32*written:])
-		written = k
-		return nil
-	}}}, backend.Read{Src: all}})
+	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: all,
+		Input: backend.Input{Bytes: elements, Ready: func(_ context.Context, k int) error {
+			if k < written || k > n {
+				t.Errorf("Ready(%d) after %d, of %d", k, written, n)
+			}
+			copy(elements[32*written:32*k], source[32*written:])
+			written = k
+			return nil
+		}}}, backend.Read{Src: all}})
 	if err != nil || written != n || !bytes.Equal(got[1], source) {
 		t.Errorf("%d of %d, %v", written, n, err)
 	}
 	broken := errors.New("the witness failed")
-	_, err = c.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: elements, Ready: func(_ context.Context, k int) error {
-		if k > n/2 {
-			return broken
-		}
-		return nil
-	}}}})
+	_, err = c.Run(ctx, []backend.Step{backend.Write{Dst: all,
+		Input: backend.Input{Bytes: elements, Ready: func(_ context.Context, k int) error {
+			if k > n/2 {
+				return broken
+			}
+			return nil
+		}}}})
 	if !errors.Is(err, broken) || !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("%v", err)
 	}

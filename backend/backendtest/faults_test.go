@@ -49,7 +49,8 @@ func TestFaultsAreFound(t *testing.T) {
 				t.Cleanup(func() { b.Close() }) // its error may be the fault
 				return b
 			}
-			s := newSuite(Options{Curves: []backend.Curve{faultCurve, backend.BLS12377}, Groups: []backend.Group{faultGroup}, Logs: []int{5}}, backend.Info{})
+			s := newSuite(Options{Curves: []backend.Curve{faultCurve, backend.BLS12377},
+				Groups: []backend.Group{faultGroup}, Logs: []int{5}}, backend.Info{})
 			s.answer, s.patience = 100*time.Millisecond, 20*time.Second // a fault that lets a call wait for good is found then
 			s.soon = time.Second                                        // for what returns at once on a busy machine
 			for _, name := range f.found {
@@ -266,7 +267,8 @@ func faults() []fault {
 			return &g
 		}
 	}
-	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults(), pointFaults(), numberFaults())
+	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with),
+		vectorFaults(), pointFaults(), numberFaults())
 }
 
 type maker = func(faulty) func(backend.Backend) backend.Backend
@@ -274,7 +276,9 @@ type maker = func(faulty) func(backend.Backend) backend.Backend
 func arithmeticFaults(with maker) []fault {
 	one := big.NewInt(1)
 	return []fault{
-		{"wrong sign", []string{"sizes", "distributions", "equal scalars", "special points", "ranges", "reference", "concurrent calls", "free and reload"},
+		{"wrong sign", []string{
+			"sizes", "distributions", "equal scalars", "special points", "ranges", "reference", "concurrent calls", "free and reload",
+		},
 			with(faulty{result: negate})},
 		{"r-1 is taken for 1", []string{"edge scalars", "edge scalars alone", "equal scalars"},
 			with(faulty{jobs: eachScalar(func(v, r *big.Int) {
@@ -654,7 +658,8 @@ func lifeFaults(with maker) []fault {
 				}
 				return b.FreeBases(ctx, id)
 			}})},
-		{"errors wrap nothing", []string{"invalid bases", "invalid jobs", "unknown bases", "closed", "cancelled before", "check of points", "check of scalars", "sources end early or late"},
+		{"errors wrap nothing", []string{"invalid bases", "invalid jobs", "unknown bases", "closed",
+			"cancelled before", "check of points", "check of scalars", "sources end early or late"},
 			with(faulty{err: func(err error) error { return errors.New(err.Error()) }})},
 		{"a curve that it lacks is invalid", []string{"invalid bases"},
 			with(faulty{

@@ -42,7 +42,8 @@ func info(s *subject) error {
 			return fmt.Errorf("a device has no name: %+v", d)
 		}
 	}
-	if j := s.b.Info(); j.Name != i.Name || j.Version != i.Version || !slices.Equal(j.Can.MSM, i.Can.MSM) || !slices.Equal(j.Devices, i.Devices) {
+	if j := s.b.Info(); j.Name != i.Name || j.Version != i.Version || !slices.Equal(j.Can.MSM, i.Can.MSM) ||
+		!slices.Equal(j.Devices, i.Devices) {
 		return fmt.Errorf("two answers: %+v, then %+v", i, j)
 	}
 	return nil

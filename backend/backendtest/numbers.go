@@ -52,7 +52,9 @@ func spacesOfWords(s *subject) error {
 				lo, hi := n/3, n-n/4
 				want := make([]byte, 4*n)
 				copy(want[4*lo:4*hi], words)
-				_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(id, lo, hi-lo), Input: backend.Input{Bytes: words[:4*(hi-lo)], Check: true}}})
+				_, err := s.vectors().Run(s.ctx, []backend.Step{
+					backend.Write{Dst: span(id, lo, hi-lo), Input: backend.Input{Bytes: words[:4*(hi-lo)], Check: true}},
+				})
 				return errors.Join(err, s.holds(id, want))
 			}); err != nil {
 				return in(err, "%d words", n)
@@ -251,7 +253,8 @@ func chainsOfNumbers(s *subject) error {
 		return err
 	}
 	one := fixtures.Raw(big.NewInt(1), 4*words)
-	for k, want := range map[int][]byte{2: slices.Repeat(one, count), 4: slices.Repeat(one, count), 7: slices.Repeat(one, count), 9: p.Spaces[0][:4*words*count]} {
+	for k, want := range map[int][]byte{2: slices.Repeat(one, count), 4: slices.Repeat(one, count),
+		7: slices.Repeat(one, count), 9: p.Spaces[0][:4*words*count]} {
 		if !bytes.Equal(got.Answers[k], want) {
 			return fmt.Errorf("step %d answers %x, want %x", k, got.Answers[k], want)
 		}
@@ -297,10 +300,12 @@ func wrongValues(s *subject) error {
 		switch op {
 		case backend.NumAddMod, backend.NumSubMod:
 			two = true
-			list = []wrong{{m: value(0), says: "modulus is 0"}, {a: value(35), says: "A is not below the modulus"}, {b: ones, says: "B is not below the modulus"}}
+			list = []wrong{{m: value(0), says: "modulus is 0"}, {a: value(35), says: "A is not below the modulus"},
+				{b: ones, says: "B is not below the modulus"}}
 		case backend.NumMulMod, backend.NumMontMul:
 			two = true
-			list = []wrong{{m: value(34), says: "modulus is even"}, {m: value(1), says: "modulus is not above 1"}, {m: value(0), says: "modulus is even"},
+			list = []wrong{{m: value(34), says: "modulus is even"}, {m: value(1), says: "modulus is not above 1"},
+				{m: value(0), says: "modulus is even"},
 				{a: value(35), says: "A is not below the modulus"}, {b: ones, says: "B is not below the modulus"}}
 		case backend.NumExpMod:
 			two = true
@@ -385,7 +390,9 @@ func cancelledNumbers(s *subject) error {
 		ctx, cancel := context.WithCancelCause(s.ctx)
 		defer cancel(nil)
 		long := []backend.Step{
-			backend.Write{Dst: batch(0).Range(), Input: backend.Input{Bytes: a}}, backend.Write{Dst: batch(2).Range(), Input: backend.Input{Bytes: b}},
+			backend.Write{Dst: batch(0).Range(), Input: backend.Input{Bytes: a}}, backend.Write{
+				Dst: batch(2).Range(), Input: backend.Input{Bytes: b},
+			},
 			backend.Write{Dst: batch(1).Range(), Input: backend.Input{Bytes: b, Ready: func(context.Context, int) error {
 				go cancel(cause)
 				return nil

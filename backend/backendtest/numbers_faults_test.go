@@ -41,7 +41,8 @@ func numberFaults() []fault {
 				}
 				return id, err
 			}})},
-		run("products are products of Montgomery", instead(backend.NumMulMod, backend.NumMontMul), "operations", "wide numbers", "random numbers", "chains"),
+		run("products are products of Montgomery", instead(backend.NumMulMod, backend.NumMontMul),
+			"operations", "wide numbers", "random numbers", "chains"),
 		run("inverses are the numbers", instead(backend.NumInvMod, backend.NumFromMont), "operations", "chains"),
 		run("carries are forgotten", eachStep(func(c *backend.Compute) { c.Carry = backend.Batch{} }), "operations", "long addition"),
 		run("long numbers end early", eachStep(func(c *backend.Compute) {
@@ -50,7 +51,8 @@ func numberFaults() []fault {
 				c.Carry.Count = 1
 			}
 		}), "long addition"),
-		run("operations write beside their range", besides[backend.Compute](func(s backend.Compute) backend.Range { return s.Dst.Range() }, 4), "accesses of numbers"),
+		run("operations write beside their range",
+			besides[backend.Compute](func(s backend.Compute) backend.Range { return s.Dst.Range() }, 4), "accesses of numbers"),
 		run("wrong operations are passed over", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			answers, err := v.Run(ctx, steps)
 			if errors.Is(err, backend.ErrInvalidInput) {

@@ -121,7 +121,8 @@ func (s *subject) generator() (g, points, dlogs []byte, err error) {
 	}
 	d := fixtures.ScalarValue(s.curve, dlogs)
 	d.ModInverse(d, fixtures.Order(s.curve))
-	out, err := s.overPointsRun([][]byte{points[:s.point().Bytes()]}, [][]byte{s.numbers(d)}, backend.MultiplyPoints{Dst: span(1, 0, 1), Src: span(1, 0, 1), Scalars: span(2, 0, 1)})
+	out, err := s.overPointsRun([][]byte{points[:s.point().Bytes()]}, [][]byte{s.numbers(d)},
+		backend.MultiplyPoints{Dst: span(1, 0, 1), Src: span(1, 0, 1), Scalars: span(2, 0, 1)})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -212,8 +213,12 @@ func pointTransforms(s *subject) error {
 					if given < n && (inverse || o[0] == backend.Reversed) {
 						continue
 					}
-					t := backend.Transform{Dst: span(1, 0, batch*n), Src: span(1, 0, batch*n), Batch: batch, From: o[0], To: o[1], Inverse: inverse, Shift: shift}
-					k := backend.Transform{Dst: span(5, 0, batch*n), Src: span(4, 0, batch*given), Batch: batch, From: o[0], To: o[1], Inverse: inverse, Shift: shift}
+					t := backend.Transform{
+						Dst: span(1, 0, batch*n), Src: span(1, 0, batch*n), Batch: batch, From: o[0], To: o[1], Inverse: inverse, Shift: shift,
+					}
+					k := backend.Transform{
+						Dst: span(5, 0, batch*n), Src: span(4, 0, batch*given), Batch: batch, From: o[0], To: o[1], Inverse: inverse, Shift: shift,
+					}
 					if given < n {
 						t.Src = span(2, 0, batch*given)
 					}
@@ -274,7 +279,8 @@ func encodings(s *subject) error {
 		other := slices.Clone(encoded)
 		other[7*size] ^= 0x80
 		for at, b := range map[int][]byte{6: large, 7: other} {
-			if _, err := write(b); err == nil || !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), fmt.Sprintf("element %d ", at)) {
+			if _, err := write(b); err == nil || !errors.Is(err, backend.ErrInvalidInput) ||
+				!strings.Contains(err.Error(), fmt.Sprintf("element %d ", at)) {
 				return fmt.Errorf("encoding %d, element %d: %v", c, at, err)
 			}
 		}
@@ -299,7 +305,9 @@ func validPoints(s *subject) error {
 	for x := byte(1); len(outside) < 3*size; x++ {
 		c := make([]byte, backend.Compressed.Bytes(s.point()))
 		c[0], c[len(c)-1] = 0x80, x
-		out, err := s.overPointsRun([][]byte{make([]byte, size)}, nil, backend.Write{Dst: span(1, 0, 1), Input: backend.Input{Bytes: c}, Encoding: backend.Compressed})
+		out, err := s.overPointsRun([][]byte{make([]byte, size)}, nil, backend.Write{
+			Dst: span(1, 0, 1), Input: backend.Input{Bytes: c}, Encoding: backend.Compressed,
+		})
 		switch {
 		case err == nil:
 			outside = append(outside, out.Spaces[0]...)

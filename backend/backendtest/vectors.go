@@ -233,7 +233,9 @@ func brokenWrites(s *subject) error {
 			want []error
 		}{
 			{"r", backend.Write{Input: backend.Input{Bytes: bad, Check: true}}, []error{backend.ErrInvalidInput}},
-			{"Ready fails", backend.Write{Input: backend.Input{Bytes: k, Ready: func(context.Context, int) error { return lost }}}, []error{backend.ErrInvalidInput, lost}},
+			{"Ready fails", backend.Write{Input: backend.Input{Bytes: k, Ready: func(context.Context, int) error { return lost }}}, []error{
+				backend.ErrInvalidInput, lost,
+			}},
 		} {
 			c.w.Dst = span(id, 0, n)
 			_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Read{Src: c.w.Dst}, c.w})
@@ -277,7 +279,9 @@ func (s *subject) shifts() [][]byte {
 }
 
 // orders that a transform has.
-var orders = [][2]backend.Order{{backend.Natural, backend.Reversed}, {backend.Reversed, backend.Natural}, {backend.Natural, backend.Natural}}
+var orders = [][2]backend.Order{
+	{backend.Natural, backend.Reversed}, {backend.Reversed, backend.Natural}, {backend.Natural, backend.Natural},
+}
 
 // transformsOf returns every kind of transform of 2^k elements, batches of a length. The
 // spaces 1 and 2 have 3 batches' elements and one more.
@@ -430,7 +434,8 @@ func reversedMaps(s *subject) error {
 		code := codes()[18]
 		for _, dst := range []backend.Operand{turned(3, 1, 0), turned(3, 1, 1), turned(3, -1, 0), operand(span(3, 0, n))} {
 			for _, rotate := range []int{0, 4, -1} {
-				for _, other := range []backend.Operand{turned(2, 1, rotate), turned(2, 3, rotate), turned(2, 0, rotate), operand(span(2, 0, n)), quarter} {
+				for _, other := range []backend.Operand{turned(2, 1, rotate), turned(2, 3, rotate),
+					turned(2, 0, rotate), operand(span(2, 0, n)), quarter} {
 					p.Steps = append(p.Steps, backend.Map{Count: n, Dst: dst, Args: []backend.Operand{turned(1, 1, rotate), other, dst}, Code: code})
 				}
 				p.Steps = append(p.Steps, backend.Read{Src: dst.Range})
@@ -518,7 +523,8 @@ func evaluateAndDivide(s *subject) error {
 			if n > 0 {
 				q := b
 				q.Count--
-				p.Steps = append(p.Steps, backend.Divide{Dst: q, Src: a, Point: point}, backend.Read{Src: b}, backend.Divide{Dst: q, Src: b, Point: point})
+				p.Steps = append(p.Steps, backend.Divide{Dst: q, Src: a, Point: point}, backend.Read{Src: b},
+					backend.Divide{Dst: q, Src: b, Point: point})
 			}
 		}
 		if err := in(s.model(p), "%d coefficients", n); err != nil {
@@ -539,7 +545,9 @@ func gather(s *subject) error {
 		room := backend.IndexElements(s.curve, m)
 		p := s.program(n, m, room+2)
 		src, dst, table := span(1, 0, n), span(2, 0, m), span(3, 1, room)
-		p.Steps = []backend.Step{backend.WriteIndices{Dst: table, Indices: index}, backend.Gather{Dst: dst, Src: src, Index: table}, backend.Read{Src: dst}}
+		p.Steps = []backend.Step{
+			backend.WriteIndices{Dst: table, Indices: index}, backend.Gather{Dst: dst, Src: src, Index: table}, backend.Read{Src: dst},
+		}
 		if err := in(s.model(p), "%d indices", m); err != nil {
 			return err
 		}
@@ -672,7 +680,8 @@ func wrongSteps(s *subject) error {
 			return foreign.withSpace(n, func(third backend.SpaceID) error {
 				return s.with(fixtures.Random, 16, func(l *loaded) error {
 					return foreign.with(fixtures.Random, 16, func(m *loaded) error {
-						if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(first, 0, n), Input: backend.Input{Bytes: k}}}); err != nil {
+						if _, err := s.vectors().Run(s.ctx,
+							[]backend.Step{backend.Write{Dst: span(first, 0, n), Input: backend.Input{Bytes: k}}}); err != nil {
 							return err
 						}
 						wrong := randprog.Wrong(s.curve)
@@ -783,10 +792,11 @@ func cancelledPrograms(s *subject) error {
 	return s.withSpace(n, func(id backend.SpaceID) error {
 		all := span(id, 0, n)
 		ctx, cancel := context.WithCancelCause(s.ctx)
-		_, err := s.vectors().Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k, Ready: func(context.Context, int) error {
-			cancel(cause)
-			return backend.Ended(ctx)
-		}}}})
+		_, err := s.vectors().Run(ctx,
+			[]backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k, Ready: func(context.Context, int) error {
+				cancel(cause)
+				return backend.Ended(ctx)
+			}}}})
 		if err := errors.Join(refused(err, context.Canceled), refused(err, cause)); err != nil {
 			return in(err, "while it waits")
 		}
@@ -820,7 +830,9 @@ func cancelledPrograms(s *subject) error {
 func (s *subject) writing(id backend.SpaceID, k []byte) func(func(context.Context, int) error) error {
 	all := span(id, 0, len(k)/s.size())
 	return func(ready func(context.Context, int) error) error {
-		got, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k, Ready: ready}}, backend.Read{Src: all}})
+		got, err := s.vectors().Run(s.ctx, []backend.Step{
+			backend.Write{Dst: all, Input: backend.Input{Bytes: k, Ready: ready}}, backend.Read{Src: all},
+		})
 		if err == nil && !bytes.Equal(got[1], k) {
 			err = errors.New("wrong elements")
 		}

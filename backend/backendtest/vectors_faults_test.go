@@ -63,7 +63,8 @@ func eachStep[S backend.Step](change func(*S)) func(context.Context, backend.Pro
 }
 
 // besides makes every step S clear the element before the range that it writes.
-func besides[S backend.Step](dst func(S) backend.Range, size int) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
+func besides[S backend.Step](dst func(S) backend.Range, size int,
+) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
 	return func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 		var more []backend.Step
 		var at []int
@@ -112,7 +113,9 @@ func vectorFaults() []fault {
 			newSpace: func(ctx context.Context, v backend.Programs, e backend.Element, count int) (backend.SpaceID, error) {
 				id, err := v.NewSpace(ctx, e, count)
 				if err == nil && count > 0 {
-					_, err = v.Run(ctx, []backend.Step{backend.Write{Dst: span(id, count-1, 1), Input: backend.Input{Bytes: append(make([]byte, e.Bytes()-1), 1)}}})
+					_, err = v.Run(ctx, []backend.Step{
+						backend.Write{Dst: span(id, count-1, 1), Input: backend.Input{Bytes: append(make([]byte, e.Bytes()-1), 1)}},
+					})
 				}
 				return id, err
 			}})},

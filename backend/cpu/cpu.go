@@ -61,7 +61,8 @@ type inProcess struct {
 	room    *room
 }
 
-func newInProcess(b *local.Backend[*space], field func(backend.Curve) arithmetic, points func(backend.Element) group, operate func(context.Context, *operation) error) *inProcess {
+func newInProcess(b *local.Backend[*space], field func(backend.Curve) arithmetic,
+	points func(backend.Element) group, operate func(context.Context, *operation) error) *inProcess {
 	b.About.Can.Elements, b.About.Can.Numbers = append(backend.SpaceElements(), backend.PointElements()...), backend.NumberOps()
 	return &inProcess{Backend: b, field: field, points: points, operate: operate, room: newRoom(b.About.Devices[0].Memory)}
 }

@@ -114,7 +114,8 @@ func BenchmarkFields(b *testing.B) {
 			rng := rand.New(rand.NewPCG(3, 4))
 			all := backend.Batch{Words: words, Count: count}
 			random := func() []byte { return randprog.Bytes(rng, 4*words*count) }
-			o := &operation{Compute: backend.Compute{Op: backend.NumGFMul, Dst: all, A: all, B: all, Degree: n}, dst: random(), a: random(), b: random()}
+			o := &operation{Compute: backend.Compute{Op: backend.NumGFMul, Dst: all, A: all, B: all, Degree: n},
+				dst: random(), a: random(), b: random()}
 			start := processorTime(b)
 			for range b.N {
 				if err := fastNumbers(b.Context(), o); err != nil {

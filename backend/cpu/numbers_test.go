@@ -103,7 +103,9 @@ func TestCancelNumbers(t *testing.T) {
 	go func() {
 		_, err := v.Run(ctx, []backend.Step{
 			backend.Write{Dst: batch(1).Range(), Input: backend.Input{Bytes: ones}},
-			backend.Write{Dst: batch(2).Range(), Input: backend.Input{Bytes: ones, Ready: func(context.Context, int) error { close(started); return nil }}},
+			backend.Write{Dst: batch(2).Range(), Input: backend.Input{
+				Bytes: ones, Ready: func(context.Context, int) error { close(started); return nil },
+			}},
 			// Minutes, if it is not ended.
 			backend.Compute{Op: backend.NumExpMod, Dst: batch(3), A: batch(0), B: batch(1), M: batch(2)},
 		})

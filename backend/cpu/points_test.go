@@ -62,7 +62,8 @@ func TestEncodingsAreGnarks(t *testing.T) {
 			{backend.PointOf(backend.BN254, backend.G1), layout.Bytes(bn), compressed, plain},
 			{backend.PointOf(backend.BLS12381, backend.G2), layout.Bytes(bls), compressed2, plain2},
 		} {
-			got := over(t, b, c.e, c.points, backend.Read{Src: all, Encoding: backend.Compressed}, backend.Read{Src: all, Encoding: backend.Uncompressed})
+			got := over(t, b, c.e, c.points, backend.Read{Src: all, Encoding: backend.Compressed},
+				backend.Read{Src: all, Encoding: backend.Uncompressed})
 			if !bytes.Equal(got[0], c.compressed) || !bytes.Equal(got[1], c.plain) {
 				t.Errorf("%s, %v: other bytes than gnark-crypto's", b.Info().Name, c.e)
 			}

@@ -211,7 +211,8 @@ func (p *program) write(ctx context.Context, s *backend.Write) error {
 			}
 		case backend.Points:
 			if i := local.FirstNotBelow(to, layout.BaseField(of.Curve)); i >= 0 {
-				return fmt.Errorf("%w: element %d has a coordinate that is not below q of %v", backend.ErrInvalidInput, lo+i*of.Curve.FieldBytes()/size, of.Curve)
+				return fmt.Errorf("%w: element %d has a coordinate that is not below q of %v", backend.ErrInvalidInput,
+					lo+i*of.Curve.FieldBytes()/size, of.Curve)
 			}
 		}
 	}

@@ -31,8 +31,10 @@ type secretCode struct {
 var secretCodes = []secretCode{
 	{
 		file: "modulus.go", secret: []string{"k", "x", "y", "z", "t", "e", "f", "g", "b", "a", "carry"}, public: []string{"n"},
-		functions: []string{"modulus.radix", "modulus.double", "modulus.power", "modulus.divides", "modulus.product", "modulus.remainder", "modulus.add", "modulus.accumulate", "modulus.sub", "modulus.mul", "modulus.sqr", "modulus.reduced",
-			"modulus.montgomery", "modulus.toNarrow", "modulus.exp", "modulus.reduce", "modulus.invert", "modulus.quotient62", "divisionSteps", "combine", "addSigned", "shift62", "load", "store"},
+		functions: []string{"modulus.radix", "modulus.double", "modulus.power", "modulus.divides", "modulus.product",
+			"modulus.remainder", "modulus.add", "modulus.accumulate", "modulus.sub", "modulus.mul", "modulus.sqr", "modulus.reduced",
+			"modulus.montgomery", "modulus.toNarrow", "modulus.exp", "modulus.reduce", "modulus.invert",
+			"modulus.quotient62", "divisionSteps", "combine", "addSigned", "shift62", "load", "store"},
 		answers: []string{"bits"}, // a modulus shows its length
 		plants: [][3]string{
 			{"modulus.radix", "x[top/64] = 1 << (top % 64)", "x[k.m[0]%uint64(k.n)] = 1"},
@@ -43,7 +45,8 @@ var secretCodes = []secretCode{
 			{"modulus.remainder", "limbs.Subtract(v, v, k.over[0], 0)", "if v[n] != 0 {\nlimbs.Subtract(v, v, k.over[0], 0)\n}"},
 			{"modulus.add", "limbs.Subtract(z, z, k.m, carry)", "if carry != 0 {\nlimbs.Subtract(z, z, k.m, carry)\n}"},
 			{"modulus.accumulate", "sum[len(t)] += carry", "if carry != 0 {\nsum[len(t)]++\n}"},
-			{"modulus.sub", "z[i], borrow = bits.Sub64(x[i], y[i], borrow)", "if z[i], borrow = bits.Sub64(x[i], y[i], borrow); borrow != 0 {\ncontinue\n}"},
+			{"modulus.sub", "z[i], borrow = bits.Sub64(x[i], y[i], borrow)",
+				"if z[i], borrow = bits.Sub64(x[i], y[i], borrow); borrow != 0 {\ncontinue\n}"},
 			{"modulus.mul", "limbs.Mul(t, x[:k.n], y)", "if y[0] != 0 {\nlimbs.Mul(t, x[:k.n], y)\n}"},
 			{"modulus.sqr", "limbs.Sqr(t, x[:k.n])", "limbs.Sqr(t, x[:x[0]])"},
 			{"modulus.reduced", "limbs.Subtract(z, t[k.n:], k.m, top)", "if top != 0 {\nlimbs.Subtract(z, t[k.n:], k.m, top)\n}"},
@@ -51,7 +54,8 @@ var secretCodes = []secretCode{
 			{"modulus.toNarrow", "k.mul(z, z, k.narrow, t)", "for z[0] != 1 {\nk.mul(z, z, k.narrow, t)\n}"},
 			{"modulus.exp", "pick[l] |= v & same", "pick[l] = table[digit][l]"},
 			{"modulus.reduce", "k.add(z, z, part)", "if part[0] != 0 {\nk.add(z, z, part)\n}"},
-			{"modulus.invert", "delta, a = divisionSteps(delta, f[0], g[0])", "if g[0] == 0 {\nbreak\n}\ndelta, a = divisionSteps(delta, f[0], g[0])"},
+			{"modulus.invert", "delta, a = divisionSteps(delta, f[0], g[0])",
+				"if g[0] == 0 {\nbreak\n}\ndelta, a = divisionSteps(delta, f[0], g[0])"},
 			{"modulus.quotient62", "x[k.n+1] += c", "if c != 0 {\nx[k.n+1]++\n}"},
 			{"divisionSteps", "odd := -(g & 1)", "odd := -(g & 1)\nif odd == 0 {\ncontinue\n}"},
 			{"combine", "addSigned(z, x, a)", "switch a {\ncase 0:\ndefault:\naddSigned(z, x, a)\n}"},
@@ -68,13 +72,16 @@ var secretCodes = []secretCode{
 			{"mulAddGeneric", "hi, lo := bits.Mul64(x[i], y)", "hi, lo := bits.Mul64(x[i]%3, y)"},
 			{"mulGeneric", "t[n+i] = mulAddGeneric(t[i:i+n], x, v)", "if v != 0 {\nt[n+i] = mulAddGeneric(t[i:i+n], x, v)\n}"},
 			{"sqrGeneric", "up = b >> 63", "if up = b >> 63; up != 0 {\ncontinue\n}"},
-			{"reduceGeneric", "a := mulAddGeneric(t[i:i+n], m, t[i]*minus)", "if t[i] == 0 {\ncontinue\n}\na := mulAddGeneric(t[i:i+n], m, t[i]*minus)"},
-			{"subtractGeneric", "whether := -(above | (borrow ^ 1))", "if above == 0 && borrow == 1 {\nreturn\n}\nwhether := -(above | (borrow ^ 1))"},
+			{"reduceGeneric", "a := mulAddGeneric(t[i:i+n], m, t[i]*minus)",
+				"if t[i] == 0 {\ncontinue\n}\na := mulAddGeneric(t[i:i+n], m, t[i]*minus)"},
+			{"subtractGeneric", "whether := -(above | (borrow ^ 1))",
+				"if above == 0 && borrow == 1 {\nreturn\n}\nwhether := -(above | (borrow ^ 1))"},
 		},
 	},
 	{
 		file: "../internal/gf2/gf2.go", secret: []string{"x", "y", "z", "t", "l", "h", "v", "top", "scratch", "pad"}, public: nil,
-		functions: []string{"Field.Mul", "Field.Sqr", "Field.Inv", "Field.reduce", "Field.reduceOnce", "foldGeneric", "above", "xorShifted", "spread",
+		functions: []string{"Field.Mul", "Field.Sqr", "Field.Inv", "Field.reduce", "Field.reduceOnce",
+			"foldGeneric", "above", "xorShifted", "spread",
 			"multiplyHalves", "multiplyGeneric", "squareGeneric", "mulAddGeneric", "clmul"},
 		answers: []string{"Limbs", "residue"},
 		plants: [][3]string{
@@ -87,7 +94,8 @@ var secretCodes = []secretCode{
 			{"above", "h[i] = t[i]>>bit | t[i+1]<<(64-bit)", "h[i] = t[i]>>bit | t[t[i]]<<(64-bit)"},
 			{"multiplyHalves", "middle[i] ^= z[i] ^ z[n+i]", "if z[i] != 0 {\nmiddle[i] ^= z[i] ^ z[n+i]\n}"},
 			{"multiplyGeneric", "mulAdd(z[i:i+len(x)+1], x, v)", "if v != 0 {\nmulAdd(z[i:i+len(x)+1], x, v)\n}"},
-			{"squareGeneric", "z[2*i], z[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))", "if v != 0 {\nz[2*i], z[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))\n}"},
+			{"squareGeneric", "z[2*i], z[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))",
+				"if v != 0 {\nz[2*i], z[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))\n}"},
 			{"xorShifted", "low = v", "if low = v; low == 0 {\nreturn\n}"},
 			{"spread", "x := uint64(v)", "x := uint64(v)\nif x < 2 {\nreturn x\n}"},
 			{"mulAddGeneric", "hi, lo := clmul(v, y)", "if y == 0 {\nreturn\n}\nhi, lo := clmul(v, y)"},
@@ -289,7 +297,8 @@ func (w *taint) taint(to ast.Expr) {
 // fold are gf2's, mul is mont8's, and those of limbs are its own, in assembly.
 var trusted = []string{"bits.Mul64", "bits.Add64", "bits.Sub64", "binary.LittleEndian.Uint64", "binary.LittleEndian.Uint32",
 	"binary.LittleEndian.PutUint64", "binary.LittleEndian.PutUint32", "slices.Clone", "clear", "copy", "len", "cap", "make", "max", "min",
-	"uint64", "int64", "uint32", "mulAdd", "multiply", "square", "fold", "mul", "limbs.MulAdd", "limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
+	"uint64", "int64", "uint32", "mulAdd", "multiply", "square", "fold", "mul", "limbs.MulAdd",
+	"limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
 
 // call wants no function with secrets that is not known, and has the slices that one gets
 // with secrets become secret.
@@ -307,7 +316,9 @@ func (w *taint) call(c *ast.CallExpr) {
 	if !known {
 		w.found = append(w.found, "a call of "+name)
 	}
-	if short == "copy" || !slices.Contains(trusted, name) || slices.Contains([]string{"mulAdd", "multiply", "square", "fold", "mul"}, name) || strings.HasPrefix(name, "limbs.") || strings.Contains(name, "Put") {
+	if short == "copy" || !slices.Contains(trusted, name) ||
+		slices.Contains([]string{"mulAdd", "multiply", "square", "fold", "mul"}, name) ||
+		strings.HasPrefix(name, "limbs.") || strings.Contains(name, "Put") {
 		for _, a := range c.Args {
 			if t := w.info.Types[a].Type; t != nil {
 				if _, ok := t.Underlying().(*types.Slice); ok {
@@ -346,7 +357,8 @@ func (w *taint) secret(e ast.Expr) bool {
 		return slices.ContainsFunc(e.Elts, w.secret)
 	case *ast.CallExpr:
 		name := types.ExprString(e.Fun)
-		if s, ok := e.Fun.(*ast.SelectorExpr); ok && slices.Contains(w.code.answers, s.Sel.Name) || name == "len" || name == "cap" || strings.HasPrefix(name, "backend.") {
+		if s, ok := e.Fun.(*ast.SelectorExpr); ok && slices.Contains(w.code.answers, s.Sel.Name) ||
+			name == "len" || name == "cap" || strings.HasPrefix(name, "backend.") {
 			return false
 		}
 		return slices.ContainsFunc(e.Args, w.secret)

@@ -60,7 +60,9 @@ func BenchmarkVectors(b *testing.B) {
 		step  backend.Step
 	}{
 		{"forward", func() { domain.FFT(v[0], fft.DIF) }, backend.Transform{Dst: at(0), Src: at(0), To: backend.Reversed}},
-		{"inverse", func() { domain.FFTInverse(v[0], fft.DIT) }, backend.Transform{Dst: at(0), Src: at(0), From: backend.Reversed, Inverse: true}},
+		{"inverse", func() { domain.FFTInverse(v[0], fft.DIT) }, backend.Transform{
+			Dst: at(0), Src: at(0), From: backend.Reversed, Inverse: true,
+		}},
 		{"forward on a coset", func() { domain.FFT(v[0], fft.DIT, fft.OnCoset()) },
 			backend.Transform{Dst: at(0), Src: at(0), From: backend.Reversed, Shift: shift}},
 		{"inverse on a coset", func() { domain.FFTInverse(v[0], fft.DIF, fft.OnCoset()) },

@@ -85,8 +85,10 @@ func TestTransformIsGnarks(t *testing.T) {
 	}{
 		{"forward", func(v []fr.Element) { domain.FFT(v, fft.DIF, fft.OnCoset()) }, backend.Transform{To: backend.Reversed}},
 		{"from reversed", func(v []fr.Element) { domain.FFT(v, fft.DIT, fft.OnCoset()) }, backend.Transform{From: backend.Reversed}},
-		{"inverse", func(v []fr.Element) { domain.FFTInverse(v, fft.DIF, fft.OnCoset()) }, backend.Transform{Inverse: true, To: backend.Reversed}},
-		{"inverse from reversed", func(v []fr.Element) { domain.FFTInverse(v, fft.DIT, fft.OnCoset()) }, backend.Transform{Inverse: true, From: backend.Reversed}},
+		{"inverse", func(v []fr.Element) { domain.FFTInverse(v, fft.DIF, fft.OnCoset()) },
+			backend.Transform{Inverse: true, To: backend.Reversed}},
+		{"inverse from reversed", func(v []fr.Element) { domain.FFTInverse(v, fft.DIT, fft.OnCoset()) },
+			backend.Transform{Inverse: true, From: backend.Reversed}},
 	} {
 		c.step.Dst, c.step.Src, c.step.Shift = all, all, layout.Bytes([]fr.Element{domain.FrMultiplicativeGen})
 		got, err := b.Run(t.Context(), []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k}}, c.step, backend.Read{Src: all}})

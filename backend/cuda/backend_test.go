@@ -8,7 +8,8 @@ import (
 )
 
 func TestParseMemory(t *testing.T) {
-	for s, want := range map[string]int64{"1024": 1024, "24GiB": 24 << 30, "1.5 GiB": 3 << 29, " 512MiB ": 512 << 20, "2KiB": 2048, "1TiB": 1 << 40} {
+	for s, want := range map[string]int64{"1024": 1024, "24GiB": 24 << 30, "1.5 GiB": 3 << 29,
+		" 512MiB ": 512 << 20, "2KiB": 2048, "1TiB": 1 << 40} {
 		if got, err := ParseMemory(s); err != nil || got != want {
 			t.Errorf("%q: %d, %v; want %d", s, got, err, want)
 		}

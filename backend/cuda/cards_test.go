@@ -78,13 +78,14 @@ func (l *loaded) check(ctx context.Context, t testing.TB, salt uint64, more bool
 		return s
 	}
 	jobs := []backend.Job{
-		{Bases: l.id, Offset: 2, Count: n, Input: backend.Input{Bytes: scalars(salt, n), Check: true, Ready: func(_ context.Context, n int) error {
-			if n < most {
-				return fmt.Errorf("asked for %d after %d", n, most)
-			}
-			most = n
-			return nil
-		}}},
+		{Bases: l.id, Offset: 2, Count: n, Input: backend.Input{Bytes: scalars(salt, n), Check: true,
+			Ready: func(_ context.Context, n int) error {
+				if n < most {
+					return fmt.Errorf("asked for %d after %d", n, most)
+				}
+				most = n
+				return nil
+			}}},
 		{Bases: l.id, Count: 5, Input: backend.Input{Bytes: scalars(salt+1, 5)}},
 		{Bases: l.id, Offset: 1, Count: n, SameAs: 1},
 		{Bases: l.id},

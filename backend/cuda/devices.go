@@ -95,7 +95,8 @@ func choose(list string, there []driver.Info) ([]int, error) {
 			}
 		}
 		if len(found) != 1 {
-			return nil, fmt.Errorf("%w: %d GPUs have a UUID that begins with %s (msm devices lists them)", backend.ErrUnavailable, len(found), p.uuid)
+			return nil, fmt.Errorf("%w: %d GPUs have a UUID that begins with %s (msm devices lists them)",
+				backend.ErrUnavailable, len(found), p.uuid)
 		}
 		if err := add(found[0]); err != nil {
 			return nil, err

@@ -196,15 +196,18 @@ func TestWhyItDoesNotOpen(t *testing.T) {
 		env  []string
 		says []string
 	}{
-		"all is well":                {nil, []string{"opened", "compute capability 9.0"}},
-		"no driver":                  {[]string{"LD_LIBRARY_PATH=" + broken}, []string{"gone:", "install the NVIDIA driver"}},
-		"no device":                  {[]string{"FAKECUDA_DEVICES=0"}, []string{"gone:", "nvidia-smi must list a GPU"}},
-		"another architecture":       {[]string{"FAKECUDA_CC=7.5"}, []string{"gone:", "compute capability 7.5", "make kernels ARCH=75"}},
-		"a driver too old: PTX":      {[]string{old, "FAKECUDA_FAIL=cuModuleLoadData@1=" + unsupportedPTX}, []string{"gone:", "install driver 580", "driver for CUDA 12.2"}},
-		"a driver too old":           {[]string{old, "FAKECUDA_FAIL=cuModuleLoadData@1=" + invalidImage}, []string{"gone:", "install driver 580", "driver for CUDA 12.2"}},
+		"all is well":          {nil, []string{"opened", "compute capability 9.0"}},
+		"no driver":            {[]string{"LD_LIBRARY_PATH=" + broken}, []string{"gone:", "install the NVIDIA driver"}},
+		"no device":            {[]string{"FAKECUDA_DEVICES=0"}, []string{"gone:", "nvidia-smi must list a GPU"}},
+		"another architecture": {[]string{"FAKECUDA_CC=7.5"}, []string{"gone:", "compute capability 7.5", "make kernels ARCH=75"}},
+		"a driver too old: PTX": {[]string{old, "FAKECUDA_FAIL=cuModuleLoadData@1=" + unsupportedPTX},
+			[]string{"gone:", "install driver 580", "driver for CUDA 12.2"}},
+		"a driver too old": {[]string{old, "FAKECUDA_FAIL=cuModuleLoadData@1=" + invalidImage},
+			[]string{"gone:", "install driver 580", "driver for CUDA 12.2"}},
 		"no code":                    {[]string{"FAKECUDA_FAIL=cuModuleLoadData@1=" + noBinary}, []string{"gone:", "compute capability 9.0"}},
 		"a driver that lacks a call": {[]string{old, "FAKECUDA_FAIL=cuStreamCreate@1=36"}, []string{"gone:", "install a newer NVIDIA driver"}},
-		"no memory for a context":    {[]string{"FAKECUDA_FAIL=cuDevicePrimaryCtxRetain@1=" + outOfMemory}, []string{"backend: out of memory", "nvidia-smi lists"}},
+		"no memory for a context": {[]string{"FAKECUDA_FAIL=cuDevicePrimaryCtxRetain@1=" + outOfMemory},
+			[]string{"backend: out of memory", "nvidia-smi lists"}},
 	} {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(append(os.Environ(), sayWhy+"=1"), c.env...)

@@ -110,7 +110,7 @@ func TestRight(t *testing.T) {
 	})
 }
 
-// TestDifference compares with gnark-crypto on random small batches. scripts/difference
+// TestDifference compares with gnark-crypto on random small batches. scripts/card
 // runs it in several processes.
 func TestDifference(t *testing.T) {
 	onGPU(t)

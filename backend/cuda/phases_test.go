@@ -78,11 +78,13 @@ func TestTuningFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log strings.Builder
-		if got, err := detail(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}); err != nil || !strings.Contains(got, c.found) || (c.asked == "error") != strings.Contains(log.String(), own) {
+		if got, err := detail(Options{Log: slog.New(slog.NewTextHandler(&log, nil))}); err != nil ||
+			!strings.Contains(got, c.found) || (c.asked == "error") != strings.Contains(log.String(), own) {
 			t.Errorf("%s: %q, %v, %s", c.text, got, err, log.String())
 		}
 		got, err := detail(Options{Tuning: own})
-		if c.asked == "error" && (!errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), own)) || c.asked != "error" && !strings.Contains(got, c.asked) {
+		if c.asked == "error" && (!errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), own)) ||
+			c.asked != "error" && !strings.Contains(got, c.asked) {
 			t.Errorf("%s, asked for: %q, %v", c.text, got, err)
 		}
 		if got, err := detail(Options{Tuning: "none"}); err != nil || strings.Contains(got, own) {

@@ -18,7 +18,7 @@ import (
 // TestEveryPhase launches every kernel of a group on little input: checked
 // bases, one batch of skewed, ordinary and few scalars, more than one tile of the
 // sort and an incomplete one, points that cancel and points at infinity.
-// scripts/sanitize runs it under tools that make kernels slow.
+// scripts/card runs it under tools that make kernels slow.
 func TestEveryPhase(t *testing.T) {
 	onGPU(t)
 	b := open(t, Options{})
@@ -72,7 +72,7 @@ func TestEveryPhase(t *testing.T) {
 
 // TestEveryStep launches every kernel for vectors on little input, in one program:
 // two levels of scans and an incomplete tile, indices, transforms of all orders on
-// a coset, and has the answers of the backend cpu. scripts/sanitize runs it too.
+// a coset, and has the answers of the backend cpu. scripts/card runs it too.
 func TestEveryStep(t *testing.T) {
 	names := *onCurves
 	if cudatest.Slow() && !*full {
@@ -154,7 +154,7 @@ func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 }
 
 // TestEveryOperation computes every operation on numbers at the widths of every kernel and
-// between them, and has the answers of the backend cpu. scripts/sanitize runs it too.
+// between them, and has the answers of the backend cpu. scripts/card runs it too.
 func TestEveryOperation(t *testing.T) {
 	b := open(t, Options{})
 	defer b.Close()

@@ -249,13 +249,14 @@ func TestLostWithCopies(t *testing.T) {
 	now := elements(50, 2)
 	asked := 0
 	steps := []backend.Step{
-		backend.Write{Dst: backend.Range{Space: key, Offset: 6, Count: 2}, Input: backend.Input{Bytes: now, Ready: func(_ context.Context, n int) error {
-			if n < asked {
-				return fmt.Errorf("asked for %d after %d", n, asked)
-			}
-			asked = n
-			return nil
-		}}},
+		backend.Write{Dst: backend.Range{Space: key, Offset: 6, Count: 2},
+			Input: backend.Input{Bytes: now, Ready: func(_ context.Context, n int) error {
+				if n < asked {
+					return fmt.Errorf("asked for %d after %d", n, asked)
+				}
+				asked = n
+				return nil
+			}}},
 		read(key, 0, 8),
 	}
 	runs(t, b, append(slices.Clone(was[:6*element]), now...), steps...)

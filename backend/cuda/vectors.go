@@ -127,7 +127,8 @@ func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 // runOnce runs a program on one card, and tells whether that was lost. Where a job is
 // computed elsewhere whose point a space gets, it runs the program up to that job; left is
 // then what is to be run after it, with nil for the steps that are done.
-func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, used *resident.Used[*bases, *space]) (_ [][]byte, left []backend.Step, lost bool, err error) {
+func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, used *resident.Used[*bases, *space]) (_ [][]byte,
+	left []backend.Step, lost bool, err error) {
 	on, copies, end, err := b.gather(ctx, uses(steps, used.Spaces))
 	if err != nil {
 		return nil, nil, false, err

@@ -24,12 +24,15 @@ func TestOptions(t *testing.T) {
 		{stages: "0"},
 		{stages: "yes", bad: true},
 	} {
-		env := map[string]string{"PIPPIN_GPU_DEVICES": c.device, "PIPPIN_GPU_MEMORY": c.memory, "PIPPIN_GPU_STAGES": c.stages, "PIPPIN_GPU_TUNING": "some file"}
+		env := map[string]string{
+			"PIPPIN_GPU_DEVICES": c.device, "PIPPIN_GPU_MEMORY": c.memory, "PIPPIN_GPU_STAGES": c.stages, "PIPPIN_GPU_TUNING": "some file",
+		}
 		got, err := options(func(k string) string { return env[k] })
 		if c.bad != errors.Is(err, backend.ErrUnavailable) || c.bad != (err != nil) {
 			t.Errorf("%v: error %v", env, err)
 		}
-		if !c.bad && (got.Devices != c.want.Devices || got.Memory != c.want.Memory || got.Tuning != "some file" || (got.Trace != nil) != (c.stages == "1")) {
+		if !c.bad && (got.Devices != c.want.Devices || got.Memory != c.want.Memory || got.Tuning != "some file" ||
+			(got.Trace != nil) != (c.stages == "1")) {
 			t.Errorf("%v: %+v, want %+v", env, got, c.want)
 		}
 	}

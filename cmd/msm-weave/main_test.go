@@ -36,7 +36,8 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	compiler := filepath.Join(strings.TrimSpace(string(tools)), "compile")
-	if out, status := run(compiler, "-V=full"); status != 0 || !strings.HasPrefix(out, "compile version ") || !strings.Contains(out, "pippin-weave-") {
+	if out, status := run(compiler, "-V=full"); status != 0 || !strings.HasPrefix(out, "compile version ") ||
+		!strings.Contains(out, "pippin-weave-") {
 		t.Errorf("status %d, %s", status, out)
 	}
 	if out, status := run(compiler, "-no-such-flag"); status != 2 {

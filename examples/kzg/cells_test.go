@@ -413,11 +413,12 @@ func (b idle) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 
 // BenchmarkCellsHost is what a call takes beside its backend.
 func BenchmarkCellsHost(b *testing.B) {
-	e, err := engine.New(b.Context(), engine.Config{Fallbacks: []string{engine.NoFallback}, Open: func(context.Context, string) (backend.Backend, error) {
-		c := cpu.New(cpu.Options{})
-		p, _ := backend.As[backend.Programs](c)
-		return idle{c, p}, nil
-	}})
+	e, err := engine.New(b.Context(), engine.Config{Fallbacks: []string{engine.NoFallback},
+		Open: func(context.Context, string) (backend.Backend, error) {
+			c := cpu.New(cpu.Options{})
+			p, _ := backend.As[backend.Programs](c)
+			return idle{c, p}, nil
+		}})
 	if err != nil {
 		b.Fatal(err)
 	}

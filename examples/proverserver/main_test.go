@@ -32,7 +32,9 @@ func TestServer(t *testing.T) {
 				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 			}
 			var out bytes.Buffer
-			err := run(t.Context(), io.MultiWriter(&out, t.Output()), options{system: system, links: 2, workers: 3, proofs: 10, kills: kills, plugin: demo.Plugin})
+			err := run(t.Context(), io.MultiWriter(&out, t.Output()), options{
+				system: system, links: 2, workers: 3, proofs: 10, kills: kills, plugin: demo.Plugin,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

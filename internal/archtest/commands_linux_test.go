@@ -23,9 +23,9 @@ import (
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 )
 
-var runDocuments = flag.Bool("documents", false, "run the commands of the README and the how-tos (minutes; scripts/test-documents)")
+var runDocuments = flag.Bool("documents", false, "run the commands of the README and the how-tos (minutes; scripts/long documents)")
 
-// excused are the commands of documents that scripts/test-documents does not run, and why.
+// excused are the commands of documents that scripts/long documents does not run, and why.
 var excused = []struct {
 	command *regexp.Regexp
 	why     string
@@ -33,14 +33,17 @@ var excused = []struct {
 	{regexp.MustCompile(`cuda|^msm devices`), "it needs a card"},
 	{regexp.MustCompile(`^msm top`), "it needs a prover at work; tests of cmd/msm have one"},
 	{regexp.MustCompile(`^(docker|install -d|cp packaging|usermod|systemctl)`), "it needs docker or root"},
-	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work)`), "it needs several machines or users; tests of cmd/msm run it"},
-	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|go test ./\.\.\.|msm doctor)`), "it is a check of its own, or one of a release"},
-	{regexp.MustCompile(`^go (build|run) -toolexec`), "scripts/test-weave runs it"},
+	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work)`),
+		"it needs several machines or users; tests of cmd/msm run it"},
+	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|go test ./\.\.\.|msm doctor)`),
+		"it is a check of its own, or one of a release"},
+	{regexp.MustCompile(`^go (build|run) -toolexec`), "scripts/long weave runs it"},
 	{regexp.MustCompile(`^go run ./cmd/msm bench`), "CI runs it by itself"},
 }
 
 // A line of a block that is a command, and not what one prints.
-var typed = regexp.MustCompile(`^(?:\$ )?((?:[A-Z]+=\S+ )*(?:bin/msm|msm|go|make|scripts/\S+|docker|install|cp|usermod|systemctl|sha256sum|curl|cd) .*)$`)
+var typed = regexp.MustCompile(`^(?:\$ )?((?:[A-Z]+=\S+ )*` +
+	`(?:bin/msm|msm|go|make|scripts/\S+|docker|install|cp|usermod|systemctl|sha256sum|curl|cd) .*)$`)
 
 // shellBlock is a block without a language.
 var shellBlock = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```")
@@ -95,7 +98,7 @@ func readerPages(t *testing.T) map[string]string {
 }
 
 // TestDocumentsCommands: every command of the README and the how-tos is run by
-// scripts/test-documents, or there is a reason why not; with -documents this is what runs
+// scripts/long documents, or there is a reason why not; with -documents this is what runs
 // them, page by page. Commands go on in the background until their page's end when they
 // serve.
 func TestDocumentsCommands(t *testing.T) {
@@ -113,7 +116,8 @@ func TestDocumentsCommands(t *testing.T) {
 		t.Errorf("%d commands are run, %d are not", run, not)
 	}
 	got := commandsOf("```\n$ go run . # now\nproved 3\n```\n```\nmake test\n```\n```go\ngo run x\n```")
-	if len(got) != 2 || got[0].text != "go run ." || !slices.Equal(got[0].prints, []string{"proved 3"}) || got[1].text != "make test" || got[1].why() == "" {
+	if len(got) != 2 || got[0].text != "go run ." || !slices.Equal(got[0].prints, []string{"proved 3"}) ||
+		got[1].text != "make test" || got[1].why() == "" {
 		t.Errorf("%+v", got)
 	}
 	if !*runDocuments {
@@ -307,7 +311,9 @@ func (r *reader) all(commands []command) {
 		// What a server is asked about may take a while to be there.
 		for tried := time.Now(); ; cmd = start() {
 			out, err := cmd.CombinedOutput()
-			missing := slices.IndexFunc(c.prints, func(line string) bool { return !regexp.MustCompile(`(?m)^\s*` + shapeOf(line) + `\s*$`).Match(out) })
+			missing := slices.IndexFunc(c.prints, func(line string) bool {
+				return !regexp.MustCompile(`(?m)^\s*` + shapeOf(line) + `\s*$`).Match(out)
+			})
 			if err == nil && missing < 0 {
 				r.t.Logf("%s\n%s", c.text, out)
 				break

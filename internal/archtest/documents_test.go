@@ -72,7 +72,8 @@ func TestEverydayChangesNameFiles(t *testing.T) {
 	if all < 100 {
 		t.Errorf("only %d paths are named", all)
 	}
-	if paths, _ := missing("../..", "`backend/nowhere.go`, `backend/cuda/NAME` and `cmd/msm-backend-NAME/main.go`, `kernels/grid/NAME`"); len(paths) != 2 {
+	if paths, _ := missing("../..", "`backend/nowhere.go`, `backend/cuda/NAME` and `cmd/msm-backend-NAME/main.go`, "+
+		"`kernels/grid/NAME`"); len(paths) != 2 {
 		t.Errorf("the check finds %v", paths)
 	}
 }
@@ -91,7 +92,8 @@ func TestFoldersAreListed(t *testing.T) {
 			if parent == "kernels" {
 				name = e.Name() + "/"
 			}
-			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && e.Name() != "dist" && e.Name() != "testdata" && !strings.Contains(part, name) {
+			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && e.Name() != "dist" &&
+				e.Name() != "testdata" && !strings.Contains(part, name) {
 				t.Errorf("docs/architecture.md does not say what %s is for", filepath.Join(parent, e.Name()))
 			}
 		}

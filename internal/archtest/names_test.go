@@ -99,7 +99,8 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	if documents < 20 {
 		t.Errorf("only %d documents", documents)
 	}
-	const good = "`backend/cpu`, `cmd/msm` and `open.go`; [x](docs/protocol.md#errors), import \"" + module + "/prover/kzg\", `make build`, `cmd/msm-backend-NAME`"
+	const good = "`backend/cpu`, `cmd/msm` and `open.go`; [x](docs/protocol.md#errors), import \"" +
+		module + "/prover/kzg\", `make build`, `cmd/msm-backend-NAME`"
 	if m := missingIn("README.md", good, all); len(m) > 0 {
 		t.Errorf("%v", m)
 	}

@@ -63,5 +63,6 @@ func Mismatch(plugin, host Info) string {
 	if plugin.Module != host.Module || plugin.Commit == "" || host.Commit == "" || same(plugin.Commit, host.Commit) {
 		return ""
 	}
-	return fmt.Sprintf("the plugin was built from commit %s of %s, this program from %s: build both from the same", plugin.Commit, plugin.Module, host.Commit)
+	return fmt.Sprintf("the plugin was built from commit %s of %s, this program from %s: build both from the same",
+		plugin.Commit, plugin.Module, host.Commit)
 }

@@ -60,7 +60,8 @@ func (r *Room) Take(n int) (id uint64, p Part, err error) {
 	switch {
 	case n == 0:
 	case best < 0:
-		return 0, Part{}, fmt.Errorf("%w: %d elements, of the session's %d are %d free and %d in a row", backend.ErrOutOfMemory, n, r.size, left, longest)
+		return 0, Part{}, fmt.Errorf("%w: %d elements, of the session's %d are %d free and %d in a row",
+			backend.ErrOutOfMemory, n, r.size, left, longest)
 	default:
 		f := &r.free[best]
 		p.Offset = f.Offset

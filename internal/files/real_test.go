@@ -15,7 +15,8 @@ func TestReal(t *testing.T) {
 	if err := errors.Join(os.WriteFile(name("file"), nil, 0o600), os.Mkdir(name("folder"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	for link, to := range map[string]string{"to file": "file", "to folder": "folder", "to link": "to file", "to nothing": "nothing", "to itself": "to itself"} {
+	for link, to := range map[string]string{"to file": "file", "to folder": "folder", "to link": "to file",
+		"to nothing": "nothing", "to itself": "to itself"} {
 		if err := os.Symlink(to, name(link)); err != nil {
 			t.Skip(err) // Windows asks for a privilege
 		}

@@ -43,7 +43,8 @@ func ClusterFolder(xdg string) (string, error) {
 	}
 	old := filepath.Join(config, "pippin", "cluster")
 	if exists(old) && !exists(dir) {
-		return "", fmt.Errorf("%w: the cluster's data are in %s, where earlier versions kept them: end the server, and move them to %s", backend.ErrInvalidInput, old, dir)
+		return "", fmt.Errorf("%w: the cluster's data are in %s, where earlier versions kept them: end the "+
+			"server, and move them to %s", backend.ErrInvalidInput, old, dir)
 	}
 	return dir, nil
 }

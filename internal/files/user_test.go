@@ -29,7 +29,8 @@ func TestCluster(t *testing.T) {
 	if err := os.MkdirAll(old, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ClusterFolder(""); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), old) || !strings.Contains(err.Error(), want) {
+	if _, err := ClusterFolder(""); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), old) ||
+		!strings.Contains(err.Error(), want) {
 		t.Error("an earlier version's folder:", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(want), 0o700); err != nil {

@@ -69,7 +69,8 @@ func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(e bac
 			switch {
 			case !written && !(bytes.Equal(got, p.at(k, alone.Spaces[k], i)) && bytes.Equal(again, p.at(k, other.Spaces[k], i))):
 				return fmt.Errorf("space %d, element %d is changed, which it does not say it writes", k+1, i)
-			case written && !bytes.Equal(got, again) && !(bytes.Equal(got, p.at(k, alone.Spaces[k], i)) && bytes.Equal(again, p.at(k, other.Spaces[k], i))):
+			case written && !bytes.Equal(got, again) && !(bytes.Equal(got, p.at(k, alone.Spaces[k], i)) &&
+				bytes.Equal(again, p.at(k, other.Spaces[k], i))):
 				// A Map may leave elements of its range as they were.
 				return fmt.Errorf("space %d, element %d depends on what it does not say it reads", k+1, i)
 			}

@@ -119,7 +119,8 @@ func (d DeviceInfo) String() string {
 // Describe turns a backend's Info into what a record keeps. name is what the
 // user called it.
 func Describe(name string, i backend.Info) BackendInfo {
-	b := BackendInfo{Name: name, Version: i.Version, Commit: i.Build.Commit, SHA256: running(i.PID), Curves: []string{}, Devices: []DeviceInfo{}}
+	b := BackendInfo{Name: name, Version: i.Version, Commit: i.Build.Commit, SHA256: running(i.PID),
+		Curves: []string{}, Devices: []DeviceInfo{}}
 	for _, c := range i.Can.MSMCurves() {
 		b.Curves = append(b.Curves, c.String())
 	}

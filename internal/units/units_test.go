@@ -59,7 +59,8 @@ func FuzzParseSize(f *testing.F) {
 }
 
 func TestFormatBytes(t *testing.T) {
-	for n, want := range map[uint64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB", 3 << 19: "1.5 MiB", 64 << 26: "4.0 GiB", 1 << 60: "1048576.0 TiB"} {
+	for n, want := range map[uint64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB",
+		3 << 19: "1.5 MiB", 64 << 26: "4.0 GiB", 1 << 60: "1048576.0 TiB"} {
 		if got := FormatBytes(n); got != want {
 			t.Errorf("FormatBytes(%d) = %q, want %q", n, got, want)
 		}

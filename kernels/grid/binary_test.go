@@ -120,7 +120,8 @@ func TestShortFields(t *testing.T) {
 			// compute returns the answers of one block to `of` elements, with b's first for all where one is.
 			compute := func(op, of int, b kernels.Pointer, one bool) []*big.Int {
 				t.Helper()
-				z, bad := d.words(words*count+1), d.words(number.NumberReasons, filled(number.NumberReasons, func(int) uint32 { return number.NumberNoElement })...)
+				z, bad := d.words(words*count+1), d.words(number.NumberReasons,
+					filled(number.NumberReasons, func(int) uint32 { return number.NumberNoElement })...)
 				step := words
 				if one {
 					step = 0
@@ -150,9 +151,13 @@ func TestShortFields(t *testing.T) {
 				}
 			}
 			for _, of := range []int{count, count - 1} {
-				same("products", compute(number.NumberBinaryMul, of, at(b), false), func(i int) *big.Int { return productModulo(n, taps, as[i], bs[i]) })
+				same("products", compute(number.NumberBinaryMul, of, at(b), false), func(i int) *big.Int {
+					return productModulo(n, taps, as[i], bs[i])
+				})
 			}
-			same("products by one", compute(number.NumberBinaryMul, count, at(b), true), func(i int) *big.Int { return productModulo(n, taps, as[i], bs[0]) })
+			same("products by one", compute(number.NumberBinaryMul, count, at(b), true), func(i int) *big.Int {
+				return productModulo(n, taps, as[i], bs[0])
+			})
 			same("squares", compute(number.NumberBinarySqr, count, 0, false), func(i int) *big.Int { return productModulo(n, taps, as[i], as[i]) })
 			if len(tails) == 1 {
 				inverses := compute(number.NumberBinaryInverse, count, 0, false)

@@ -96,7 +96,9 @@ func TestGroupedResidues(t *testing.T) {
 				{"mul", number.NumberMul, false, func(z, x, y, _, _ *big.Int) *big.Int { return z.Mul(x, y) }},
 				{"mul with itself", number.NumberMul, true, func(z, x, _, _, _ *big.Int) *big.Int { return z.Mul(x, x) }},
 				{"montgomery", number.NumberMontgomery, false, func(z, x, y, _, inverse *big.Int) *big.Int { return z.Mul(z.Mul(x, y), inverse) }},
-				{"montgomery square", number.NumberMontgomery, true, func(z, x, _, _, inverse *big.Int) *big.Int { return z.Mul(z.Mul(x, x), inverse) }},
+				{"montgomery square", number.NumberMontgomery, true, func(z, x, _, _, inverse *big.Int) *big.Int {
+					return z.Mul(z.Mul(x, x), inverse)
+				}},
 				{"to montgomery", number.NumberToMontgomery, true, func(z, x, _, r, _ *big.Int) *big.Int { return z.Mul(x, r) }},
 				{"from montgomery", number.NumberFromMontgomery, true, func(z, x, _, _, inverse *big.Int) *big.Int { return z.Mul(x, inverse) }},
 			} {
@@ -172,7 +174,8 @@ func TestGroupedRefusals(t *testing.T) {
 				{"a is above p", number.NumberSub, far, full, small, number.NumberANotBelow},
 				{"b is above p", number.NumberAdd, small, big.NewInt(6), far, number.NumberBNotBelow},
 			} {
-				ps, as, bs := slices.Repeat([]*big.Int{full}, n), slices.Repeat([]*big.Int{big.NewInt(2)}, n), slices.Repeat([]*big.Int{big.NewInt(3)}, n)
+				ps := slices.Repeat([]*big.Int{full}, n)
+				as, bs := slices.Repeat([]*big.Int{big.NewInt(2)}, n), slices.Repeat([]*big.Int{big.NewInt(3)}, n)
 				for _, i := range []int{3, 5} {
 					ps[i], as[i], bs[i] = e.p, e.a, e.b
 				}
@@ -185,8 +188,10 @@ func TestGroupedRefusals(t *testing.T) {
 				}
 				span := func(xs []*big.Int) []uint32 { return packed(xs, c.words) }
 				z, bad := d.words(n*c.words), d.words(number.NumberReasons, slices.Repeat([]uint32{number.NumberNoElement}, number.NumberReasons)...)
-				call := number.GroupedResidue{Op: e.op, A: at(d.words(n*c.words, span(as)...)), AStep: c.words, B: at(d.words(n*c.words, span(bs)...)), BStep: c.words,
-					Moduli: at(d.words(n*c.words, span(ps)...)), ModulusStep: c.words, Factors: at(d.words(n*c.words, span(factors)...)), R: at(z), N: n, Element: first, Bad: at(bad)}
+				call := number.GroupedResidue{Op: e.op, A: at(d.words(n*c.words, span(as)...)), AStep: c.words,
+					B: at(d.words(n*c.words, span(bs)...)), BStep: c.words,
+					Moduli: at(d.words(n*c.words, span(ps)...)), ModulusStep: c.words,
+					Factors: at(d.words(n*c.words, span(factors)...)), R: at(z), N: n, Element: first, Bad: at(bad)}
 				launch(d, k.GroupedResidue, 1, 1, call)
 				check := func(what string, op int, reasonOf int) {
 					t.Helper()
@@ -239,13 +244,15 @@ func TestGroupedPowers(t *testing.T) {
 				es = append(es, new(big.Int).SetUint64(uint64([]uint32{some, all, one, 0, r.Uint32()}[i%5])))
 				factors = append(factors, factor(mod[j], c.words))
 			}
-			x, e, p := d.words(n*c.words, packed(xs, c.words)...), d.words(n*exponentWords, packed(es, exponentWords)...), d.words(n*c.words, packed(ps, c.words)...)
+			x, p := d.words(n*c.words, packed(xs, c.words)...), d.words(n*c.words, packed(ps, c.words)...)
+			e := d.words(n*exponentWords, packed(es, exponentWords)...)
 			f := d.words(n*c.words, packed(factors, c.words)...)
 			table := d.words(blocks * k.GroupedPower.Threads * number.PowerEntries * c.words / c.threads)
 			bad := d.words(number.NumberReasons, slices.Repeat([]uint32{number.NumberNoElement}, number.NumberReasons)...)
 			for _, shared := range []bool{false, true} {
 				z := d.words(n*c.words + 1)
-				call := number.GroupedPower{A: at(x), AStep: c.words, E: at(e), ExponentWords: exponentWords, ExponentStep: exponentWords, Moduli: at(p), ModulusStep: c.words,
+				call := number.GroupedPower{A: at(x), AStep: c.words, E: at(e), ExponentWords: exponentWords,
+					ExponentStep: exponentWords, Moduli: at(p), ModulusStep: c.words,
 					Factors: at(f), R: at(z), N: n, Table: at(table), Bad: at(bad)}
 				if shared {
 					call.N, call.ExponentStep, call.ModulusStep = 1, 0, 0

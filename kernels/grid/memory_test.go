@@ -11,7 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/kernels/grid/memory"
 )
 
-var instrumented = flag.Bool("instrumented", false, "under compute-sanitizer, whose own code uses shared memory: what launches leave there is not compared")
+var instrumented = flag.Bool("instrumented", false,
+	"under compute-sanitizer, whose own code uses shared memory: what launches leave there is not compared")
 
 // TestOverwrite writes a value to all stacks and all shared memory, finds it
 // there, and finds nothing of it once they were overwritten again.
@@ -29,7 +30,9 @@ func TestOverwrite(t *testing.T) {
 		}
 		blocks, err := over.Occupancy(k.Overwrite.Threads, 0)
 		d.must(err)
-		full := driver.Launch{Grid: driver.Dim{X: d.Info().Multiprocessors * blocks}, Block: driver.Dim{X: k.Overwrite.Threads}, Cooperative: true}
+		full := driver.Launch{
+			Grid: driver.Dim{X: d.Info().Multiprocessors * blocks}, Block: driver.Dim{X: k.Overwrite.Threads}, Cooperative: true,
+		}
 		wide := driver.Launch{Grid: driver.Dim{X: d.Info().Multiprocessors}, Block: driver.Dim{X: k.Overwrite.Threads}, Shared: shared}
 		overwrite := func(value int) {
 			launchShaped(d, over, full, memory.Overwrite{Value: value})

@@ -136,7 +136,8 @@ func TestLongAddition(t *testing.T) {
 						}
 						got, out := d.add(k, x, lengths[0], tiles, count, table, subtract, ends, ranks)
 						if !slices.Equal(got, sums) || !slices.Equal(out, carries) {
-							t.Errorf("%s, subtract %v, by tables %v: wrong from word %d, carries wrong from %d", what, subtract, table, firstDifference(got, sums), firstDifference(out, carries))
+							t.Errorf("%s, subtract %v, by tables %v: wrong from word %d, carries wrong from %d", what,
+								subtract, table, firstDifference(got, sums), firstDifference(out, carries))
 						}
 					}
 				}
@@ -156,7 +157,8 @@ func firstDifference(a, b []uint32) int {
 }
 
 // add runs long_add over memory in which the answer replaces an operand.
-func (d *device) add(k number.Common, x [2][]uint32, words, tiles, count int, table, subtract bool, ends, ranks driver.Span) (sums, carries []uint32) {
+func (d *device) add(k number.Common, x [2][]uint32, words, tiles, count int, table, subtract bool,
+	ends, ranks driver.Span) (sums, carries []uint32) {
 	d.Helper()
 	n := len(x[0])
 	a, b := d.words(n, x[0]...), d.words(n, x[1]...)
@@ -188,7 +190,8 @@ func TestLongAdditionLooksBack(t *testing.T) {
 			state uint32 // of the tile that the others hand on from
 			back  int
 			carry bool
-		}{{number.TileCarries, before, true}, {number.TileStops, before, false}, {number.TileCarries, 1, true}, {number.TileHandsOn, before, false}} {
+		}{{number.TileCarries, before, true}, {number.TileStops, before, false}, {number.TileCarries, 1, true},
+			{number.TileHandsOn, before, false}} {
 			begun := slices.Repeat([]uint32{number.TileHandsOn}, before)
 			begun[before-c.back] = c.state
 			n := (before + 2) * number.LongTile // it goes on behind the tile
@@ -197,7 +200,9 @@ func TestLongAdditionLooksBack(t *testing.T) {
 			d.must(d.stream.Fill(a, 0xff))
 			d.must(d.stream.Fill(b, 0))
 			memory := d.tiles(before+2, begun...)
-			launch(d, k.LongAdd, 1, 1, number.LongAdd{A: at(a), B: at(b), R: at(a), N: n, Length: n, Carries: at(out), States: at(memory), Begin: before})
+			launch(d, k.LongAdd, 1, 1, number.LongAdd{
+				A: at(a), B: at(b), R: at(a), N: n, Length: n, Carries: at(out), States: at(memory), Begin: before,
+			})
 			want, wantState := uint32(0xffffffff), uint32(number.TileStops)
 			if c.carry {
 				want, wantState = 0, number.TileCarries

@@ -96,7 +96,8 @@ func (b *numberBench) measured(r timedNumbers, run func() float64) *timedNumbers
 	if !r.Checked {
 		b.Errorf("%s %s %d bits: wrong", r.Kernel, r.Operands, r.Bits)
 	}
-	b.Logf("%-16s %-16s %10d bits, %9d numbers: min %.4f median %.4f ms, %.0f GB/s, %.4g M/s", r.Kernel, r.Operands, r.Bits, r.N, r.MinMS, r.MedianMS,
+	b.Logf("%-16s %-16s %10d bits, %9d numbers: min %.4f median %.4f ms, %.0f GB/s, %.4g M/s", r.Kernel,
+		r.Operands, r.Bits, r.N, r.MinMS, r.MedianMS,
 		float64(r.Bytes)/r.MinMS/1e6, float64(r.N)/r.MinMS/1e3)
 	b.runs = append(b.runs, r)
 	return &b.runs[len(b.runs)-1]
@@ -164,7 +165,7 @@ func (b *numberBench) some(s driver.Span, i, words int) *big.Int {
 }
 
 // TestNumberTimes measures the kernels over numbers on the card and writes a record;
-// scripts/bench-numbers-cuda calls it; its parts are tests of it, so that -run chooses.
+// scripts/long bench-numbers-cuda calls it; its parts are tests of it, so that -run chooses.
 // A few answers of every run are compared with
 // math/big; all answers are the other tests' to compare.
 func TestNumberTimes(t *testing.T) {
@@ -237,7 +238,9 @@ func (b *numberBench) addition(operands string, total int) {
 		r := timedNumbers{Kernel: "long_add", Operands: operands, Bits: 32 * words, N: n, Threads: 0, Bytes: 12 * int64(total)}
 		run := func() {
 			b.must(b.stream.Fill(m.Span(), 0))
-			b.queue(add, k.LongAdd.Threads, tiles, 0, number.LongAdd{A: at(b.a), B: at(b.b), R: at(b.z), N: n * words, Length: words, Carries: at(c.Span()), States: at(m.Span())})
+			b.queue(add, k.LongAdd.Threads, tiles, 0, number.LongAdd{
+				A: at(b.a), B: at(b.b), R: at(b.z), N: n * words, Length: words, Carries: at(c.Span()), States: at(m.Span()),
+			})
 		}
 		run()
 		r.Checked = b.sums(n, words)
@@ -245,7 +248,9 @@ func (b *numberBench) addition(operands string, total int) {
 		if words == number.LongReferenceWords {
 			r.Kernel = "long_reference"
 			run = func() {
-				b.queue(reference, measured.ForCommon().LongReference.Threads, n, 0, measured.LongReference{A: at(b.a), B: at(b.b), R: at(b.z), Length: words, Carries: at(c.Span())})
+				b.queue(reference, measured.ForCommon().LongReference.Threads, n, 0, measured.LongReference{
+					A: at(b.a), B: at(b.b), R: at(b.z), Length: words, Carries: at(c.Span()),
+				})
 			}
 			run()
 			r.Checked = b.sums(n, words)
@@ -273,7 +278,8 @@ func (b *numberBench) additionOnCores(operands string, total, words int) {
 	}
 	x, y, onCard := of(b.a), of(b.b), of(b.z)
 	z := make([]uint64, len(x))
-	r := timedNumbers{Kernel: "cpu_add", Operands: operands, Bits: 32 * words, N: total / words, Threads: runtime.GOMAXPROCS(0), Bytes: 12 * int64(total)}
+	r := timedNumbers{Kernel: "cpu_add", Operands: operands, Bits: 32 * words, N: total / words,
+		Threads: runtime.GOMAXPROCS(0), Bytes: 12 * int64(total)}
 	sumOnCores(z, x, y, words/2)
 	r.Checked = slices.Equal(z, onCard)
 	b.measured(r, func() float64 {
@@ -353,10 +359,13 @@ func (b *numberBench) sliced(k measured.Binary, bits, n int, check func(other dr
 		resident, err := f.Occupancy(form.Threads, form.bytes)
 		b.must(err)
 		run := func() {
-			b.queue(f, form.Threads, resident*b.Info().Multiprocessors, form.bytes, measured.SlicedRegisters{A: at(b.a), B: at(b.b), R: at(b.z), N: n})
+			b.queue(f, form.Threads, resident*b.Info().Multiprocessors, form.bytes, measured.SlicedRegisters{
+				A: at(b.a), B: at(b.b), R: at(b.z), N: n,
+			})
 		}
 		run()
-		b.time(timedNumbers{Kernel: form.name, Operands: "random", Bits: bits, N: n, Threads: 1, Bytes: 12 * int64(n*bits/32), Checked: check(b.b)}, run)
+		b.time(timedNumbers{Kernel: form.name, Operands: "random", Bits: bits, N: n, Threads: 1,
+			Bytes: 12 * int64(n*bits/32), Checked: check(b.b)}, run)
 	}
 }
 
@@ -376,7 +385,9 @@ func (b *numberBench) powers() {
 		blocks := resident * b.Info().Multiprocessors
 		p := moduli(b.r, c.bits)[0]
 		modulus, ones := b.device.words(words, wordsOf(p, words)...), b.device.words(words)
-		b.queue(one, number.ForCommon().PowerOne.Threads, 1, 0, number.PowerOne{P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples})
+		b.queue(one, number.ForCommon().PowerOne.Threads, 1, 0, number.PowerOne{
+			P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples,
+		})
 		table, err := b.Alloc(8 * int64(blocks*k.Power.Threads*number.PowerEntries*c.samples))
 		b.must(err)
 		for _, waves := range []int{1, 4} {
@@ -458,13 +469,17 @@ func (b *numberBench) engines() {
 			blocks := resident(f, powers.Threads, 0)
 			m := scratch(blocks * powers.Threads * number.PowerEntries * words / threads)
 			measure("power", engine, powers.Symbol, threads, waves*blocks*powers.Threads/threads, func(n int) {
-				b.queue(f, powers.Threads, min(blocks, (n*threads+powers.Threads-1)/powers.Threads), 0, number.NarrowPower{A: at(b.a), AStep: words, E: at(b.b),
-					ExponentWords: exponent, ExponentStep: words, Moduli: at(modulus), Factors: at(square), R: at(b.z), N: n, Table: at(m.Span()), Bad: at(bad)})
+				b.queue(f, powers.Threads, min(blocks, (n*threads+powers.Threads-1)/powers.Threads), 0,
+					number.NarrowPower{A: at(b.a), AStep: words, E: at(b.b),
+						ExponentWords: exponent, ExponentStep: words, Moduli: at(modulus), Factors: at(square),
+						R: at(b.z), N: n, Table: at(m.Span()), Bad: at(bad)})
 			}, power)
 			b.must(m.Free())
 			all := b.words / words
 			blocks = resident(g, residues.Threads, 0)
-			call := number.NarrowResidue{Op: number.NumberMontgomery, A: at(b.a), AStep: words, B: at(b.b), BStep: words, Moduli: at(modulus), R: at(b.z), Bad: at(bad)}
+			call := number.NarrowResidue{
+				Op: number.NumberMontgomery, A: at(b.a), AStep: words, B: at(b.b), BStep: words, Moduli: at(modulus), R: at(b.z), Bad: at(bad),
+			}
 			products := func(n int) {
 				call.N = n
 				b.queue(g, residues.Threads, min(waves*blocks, (n*threads+residues.Threads-1)/residues.Threads), 0, call)
@@ -489,7 +504,9 @@ func (b *numberBench) engines() {
 			k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
 			one, f := number.ForCommon().PowerOne, function(b.device, k.Power.Entry)
 			ones := b.device.words(words)
-			b.queue(function(b.device, one.Entry), one.Threads, 1, 0, number.PowerOne{P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples})
+			b.queue(function(b.device, one.Entry), one.Threads, 1, 0, number.PowerOne{
+				P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples,
+			})
 			blocks := resident(f, k.Power.Threads, 0)
 			m := scratch(2 * blocks * k.Power.Threads * number.PowerEntries * c.samples)
 			measure("power", "double", k.Power.Symbol, c.threads, waves*blocks*k.Power.Threads/c.threads, func(n int) {
@@ -499,18 +516,23 @@ func (b *numberBench) engines() {
 			b.must(m.Free())
 		}
 		k := number.ForCommon()
-		begin, steps, residues := function(b.device, k.WidePowerBegin.Entry), function(b.device, k.WidePower.Entry), function(b.device, k.WideResidue.Entry)
+		begin, steps := function(b.device, k.WidePowerBegin.Entry), function(b.device, k.WidePower.Entry)
+		residues := function(b.device, k.WideResidue.Entry)
 		threads, bytes := (words+31)/32*32, 4*(number.WideRoom+number.WideArrays*words)
 		blocks := resident(steps, threads, bytes)
 		m := scratch(blocks * words * (number.PowerEntries + 1))
 		measure("power", "wide", k.WidePower.Symbol, threads, blocks, func(n int) {
-			b.queue(begin, threads, n, bytes, number.WidePowerBegin{A: at(b.a), AStep: words, Moduli: at(modulus), Length: words, N: n, States: at(m.Span()), Bad: at(bad)})
+			b.queue(begin, threads, n, bytes, number.WidePowerBegin{
+				A: at(b.a), AStep: words, Moduli: at(modulus), Length: words, N: n, States: at(m.Span()), Bad: at(bad),
+			})
 			windows := exponent * 32 / number.PowerWindow
-			b.queue(steps, threads, n, bytes, number.WidePower{E: at(b.b), ExponentWords: exponent, ExponentStep: words, Moduli: at(modulus), R: at(b.z),
+			b.queue(steps, threads, n, bytes, number.WidePower{E: at(b.b), ExponentWords: exponent,
+				ExponentStep: words, Moduli: at(modulus), R: at(b.z),
 				Length: words, N: n, From: windows, Windows: windows, Last: true, States: at(m.Span())})
 		}, power)
 		b.must(m.Free())
-		call := number.WideResidue{Op: number.NumberMontgomery, A: at(b.a), AWords: words, AStep: words, B: at(b.b), BStep: words, Moduli: at(modulus), R: at(b.z), Length: words, Bad: at(bad)}
+		call := number.WideResidue{Op: number.NumberMontgomery, A: at(b.a), AWords: words, AStep: words,
+			B: at(b.b), BStep: words, Moduli: at(modulus), R: at(b.z), Length: words, Bad: at(bad)}
 		blocks = resident(residues, threads, bytes)
 		products := func(n int) {
 			call.N = n

@@ -58,13 +58,19 @@ func TestPowers(t *testing.T) {
 				es = append(es, integer(filled(c.exponentWords, func(int) uint32 { return r.Uint32() })))
 			}
 			es[2] = new(big.Int)
-			x, e, p := d.words(n*words, packed(xs, words)...), d.words(n*c.exponentWords, packed(es, c.exponentWords)...), d.words(n*words, packed(ps, words)...)
+			x, p := d.words(n*words, packed(xs, words)...), d.words(n*words, packed(ps, words)...)
+			e := d.words(n*c.exponentWords, packed(es, c.exponentWords)...)
 			ones := d.words(n * words)
-			launch(d, one, (n+one.Threads-1)/one.Threads, 1, number.PowerOne{P: at(p), One: at(ones), N: n, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples})
+			launch(d, one, (n+one.Threads-1)/one.Threads, 1, number.PowerOne{
+				P: at(p), One: at(ones), N: n, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples,
+			})
 			table := d.words(k.Power.Threads * number.PowerEntries * c.samples * 2)
 			for _, shared := range []bool{false, true} {
 				z := d.words(n*words + 1)
-				call := number.Power{X: at(x), E: at(e), P: at(p), One: at(ones), R: at(z), N: n, ExponentWords: c.exponentWords, ExponentStep: c.exponentWords, ModulusStep: words, Table: at(table)}
+				call := number.Power{
+					X: at(x), E: at(e), P: at(p), One: at(ones), R: at(z), N: n, ExponentWords: c.exponentWords,
+					ExponentStep: c.exponentWords, ModulusStep: words, Table: at(table),
+				}
 				if shared {
 					call.N, call.ExponentStep, call.ModulusStep = 1, 0, 0
 				}

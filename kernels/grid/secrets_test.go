@@ -99,7 +99,9 @@ func TestSecretLaunches(t *testing.T) {
 			words := c.bits / 32
 			p, xs, es, x, e := operands(words)
 			modulus, ones, z := d.words(words, wordsOf(p, words)...), d.words(words), d.words(n*words)
-			launch(d, number.ForCommon().PowerOne, 1, 1, number.PowerOne{P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples})
+			launch(d, number.ForCommon().PowerOne, 1, 1, number.PowerOne{
+				P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples,
+			})
 			blocks := n * c.threads / k.Power.Threads
 			table := d.words(max(blocks, 1) * k.Power.Threads * number.PowerEntries * c.samples * 2)
 			launch(d, k.Power, max(blocks, 1), 1, number.Power{X: at(x), E: at(e), P: at(modulus), One: at(ones), R: at(z), N: n,
@@ -113,7 +115,8 @@ func TestSecretLaunches(t *testing.T) {
 			modulus, factor, z := d.words(words, wordsOf(p, words)...), d.words(words, wordsOf(square.Mod(square, p), words)...), d.words(n*words)
 			table := d.words(k.NarrowPower.Threads * number.PowerEntries * words)
 			refill()
-			launch(d, k.NarrowPower, 1, 1, number.NarrowPower{A: at(x), AStep: words, E: at(e), ExponentWords: exponentWords, ExponentStep: exponentWords,
+			launch(d, k.NarrowPower, 1, 1, number.NarrowPower{A: at(x), AStep: words, E: at(e),
+				ExponentWords: exponentWords, ExponentStep: exponentWords,
 				Moduli: at(modulus), Factors: at(factor), R: at(z), N: n, Table: at(table), Bad: at(bad)})
 			check(k.NarrowPower.Symbol, z, words, func(i int) *big.Int { return new(big.Int).Exp(xs[i], es[i], p) })
 			launch(d, k.NarrowResidue, 1, 1, number.NarrowResidue{Op: number.NumberMul, A: at(x), AStep: words, B: at(x), BStep: words,
@@ -127,7 +130,8 @@ func TestSecretLaunches(t *testing.T) {
 			blocks := max(n*c.threads/k.GroupedPower.Threads, 1)
 			table := d.words(blocks * k.GroupedPower.Threads * number.PowerEntries * words / c.threads)
 			refill()
-			launch(d, k.GroupedPower, blocks, 1, number.GroupedPower{A: at(x), AStep: words, E: at(e), ExponentWords: exponentWords, ExponentStep: exponentWords,
+			launch(d, k.GroupedPower, blocks, 1, number.GroupedPower{A: at(x), AStep: words, E: at(e),
+				ExponentWords: exponentWords, ExponentStep: exponentWords,
 				Moduli: at(modulus), Factors: at(f), R: at(z), N: n, Table: at(table), Bad: at(bad)})
 			check(k.GroupedPower.Symbol, z, words, func(i int) *big.Int { return new(big.Int).Exp(xs[i], es[i], p) })
 			launch(d, k.GroupedResidue, blocks, 1, number.GroupedResidue{Op: number.NumberMul, A: at(x), AStep: words, B: at(x), BStep: words,
@@ -144,12 +148,16 @@ func TestSecretLaunches(t *testing.T) {
 		}
 		refill()
 		states := d.words(n * words * (number.PowerEntries + 1))
-		wide(k.WidePowerBegin.Entry, number.WidePowerBegin{A: at(x), AStep: words, Moduli: at(modulus), Length: words, N: n, States: at(states), Bad: at(bad)})
+		wide(k.WidePowerBegin.Entry, number.WidePowerBegin{
+			A: at(x), AStep: words, Moduli: at(modulus), Length: words, N: n, States: at(states), Bad: at(bad),
+		})
 		windows := exponentWords * 32 / number.PowerWindow
-		wide(k.WidePower.Entry, number.WidePower{E: at(e), ExponentWords: exponentWords, ExponentStep: exponentWords, Moduli: at(modulus), R: at(z),
+		wide(k.WidePower.Entry, number.WidePower{E: at(e), ExponentWords: exponentWords, ExponentStep: exponentWords,
+			Moduli: at(modulus), R: at(z),
 			Length: words, N: n, From: windows, Windows: windows, Last: true, States: at(states)})
 		check(k.WidePower.Symbol, z, words, func(i int) *big.Int { return new(big.Int).Exp(xs[i], es[i], p) })
-		wide(k.WideResidue.Entry, number.WideResidue{Op: number.NumberInverse, A: at(x), AWords: words, AStep: words, Moduli: at(modulus), R: at(z),
+		wide(k.WideResidue.Entry, number.WideResidue{Op: number.NumberInverse, A: at(x), AWords: words,
+			AStep: words, Moduli: at(modulus), R: at(z),
 			Length: words, N: n, Bad: at(bad)})
 		check(k.WideResidue.Symbol, z, words, func(i int) *big.Int {
 			if y := new(big.Int).ModInverse(xs[i], p); y != nil {

@@ -163,7 +163,10 @@ func eventually(t *testing.T, what string, is func() bool) {
 // tell one call from a lasting state and the end of that.
 func TestLifeOfABackend(t *testing.T) {
 	var w world
-	e, m := watched(t, engine.Config{Open: w.open, Backend: "mortal", Patience: -1, RetryPause: 10 * time.Millisecond, RetryMax: 10 * time.Millisecond, Check: engine.CheckCurve})
+	e, m := watched(t, engine.Config{
+		Open: w.open, Backend: "mortal", Patience: -1, RetryPause: 10 * time.Millisecond,
+		RetryMax: 10 * time.Millisecond, Check: engine.CheckCurve,
+	})
 	is := func(want float64, name string, labels ...string) {
 		t.Helper()
 		if got := value(t, m, name, labels...); got != want {
@@ -209,7 +212,9 @@ func TestLifeOfABackend(t *testing.T) {
 	w.mu.Lock()
 	w.none = false
 	w.mu.Unlock()
-	eventually(t, "the event of the return", func() bool { return value(t, m, "pippin_events_total", "event=returned", "backend=mortal") == 1 })
+	eventually(t, "the event of the return", func() bool {
+		return value(t, m, "pippin_events_total", "event=returned", "backend=mortal") == 1
+	})
 	is(0, "pippin_degraded")
 	is(1, "pippin_backend_restarts_total", "backend=mortal")
 
@@ -375,7 +380,8 @@ func TestPluginWaitsForItsAddress(t *testing.T) {
 		defer r.Body.Close()
 		var body bytes.Buffer
 		_, err = body.ReadFrom(r.Body)
-		return err == nil && strings.Contains(body.String(), `pippin_device_calls_total{backend="cpu",device="0"} 0`) && strings.Contains(body.String(), "process_cpu_seconds_total")
+		return err == nil && strings.Contains(body.String(), `pippin_device_calls_total{backend="cpu",device="0"} 0`) &&
+			strings.Contains(body.String(), "process_cpu_seconds_total")
 	})
 }
 
@@ -388,7 +394,8 @@ func TestPluginAddress(t *testing.T) {
 		return cpu.New(cpu.Options{}), nil
 	}
 	for _, bad := range []string{"nonsense", "unix:" + filepath.Join(t.TempDir(), "no", "s"), "192.0.2.1:9465"} {
-		if b, err := Plugin(bad, open)(t.Context(), slog.New(slog.DiscardHandler)); !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), bad) {
+		if b, err := Plugin(bad, open)(t.Context(), slog.New(slog.DiscardHandler)); !errors.Is(err, backend.ErrUnavailable) ||
+			!strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v, %v", bad, b, err)
 		}
 	}

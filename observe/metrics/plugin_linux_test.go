@@ -37,9 +37,10 @@ func TestThroughAPlugin(t *testing.T) {
 		Open:    pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Env: []string{"PIPPIN_PLUGIN_METRICS=unix:" + socket}}),
 		Backend: "plugin:cpu", PingEvery: 10 * time.Millisecond, Patience: time.Minute,
 	})
-	its := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}}
+	its := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}}
 	for range 2 { // lives
 		if err := ask(t.Context(), t, e, 1000); err != nil {
 			t.Fatal(err)
@@ -90,11 +91,13 @@ func throughADaemon(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	eventually(t, "the daemon's sessions in the host's metrics", func() bool {
-		return value(t, m, "pippin_daemon_sessions", "backend="+name) == 1 && value(t, m, "pippin_daemon_resident_bytes", "backend="+name) >= 64_000
+		return value(t, m, "pippin_daemon_sessions", "backend="+name) == 1 &&
+			value(t, m, "pippin_daemon_resident_bytes", "backend="+name) >= 64_000
 	})
-	its := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", own)
-	}}}
+	its := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", own)
+		}}}
 	eventually(t, "and in its own", func() bool {
 		r, err := its.Get("http://daemon/metrics")
 		if err != nil {

@@ -100,7 +100,8 @@ const retry = time.Second
 // for none; see Listen. An address that cannot be listened on is an error of opening it.
 // One that is in use is not: two of its processes may live at the same time for a while.
 // The plugin works without then, and tries again.
-func Plugin(address string, open func(context.Context, *slog.Logger) (backend.Backend, error)) func(context.Context, *slog.Logger) (backend.Backend, error) {
+func Plugin(address string, open func(context.Context, *slog.Logger) (backend.Backend, error),
+) func(context.Context, *slog.Logger) (backend.Backend, error) {
 	if address == "" {
 		return open
 	}

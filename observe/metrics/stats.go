@@ -33,7 +33,8 @@ var (
 	sessions  = desc("sessions_open", "Sessions of vectors that are open.")
 	shared    = desc("shared_bytes", "Bytes of scalar buffers in memory that a backend reads.")
 
-	ofCalls    = desc("backend_calls_total", "Calls that went to a backend: answered, or failed there, whatever became of them.", "backend", "outcome")
+	ofCalls = desc("backend_calls_total", "Calls that went to a backend: answered, or failed there, whatever became of them.",
+		"backend", "outcome")
 	ofInFlight = desc("backend_calls_in_flight", "Calls on a backend.", "backend")
 	preferred  = desc("backend_preferred", "Whether a backend is the preferred one.", "backend")
 	state      = desc("backend_state", "1 for the state that a backend is in.", "backend", "state")
@@ -44,11 +45,13 @@ var (
 	restarts   = desc("backend_restarts_total", "How often a backend was open again after a death.", "backend")
 	missed     = desc("backend_missed_pings_total", "Pings that a backend did not answer.", "backend")
 
-	busy      = desc("device_busy_seconds_total", "Time that a device belonged to calls, since its backend was opened.", "backend", "device")
-	waited    = desc("device_wait_seconds_total", "Time that calls waited for a device, added up, since its backend was opened.", "backend", "device")
+	busy   = desc("device_busy_seconds_total", "Time that a device belonged to calls, since its backend was opened.", "backend", "device")
+	waited = desc("device_wait_seconds_total", "Time that calls waited for a device, added up, since its backend was opened.",
+		"backend", "device")
 	had       = desc("device_calls_total", "Calls that have had a device, since its backend was opened.", "backend", "device")
 	multiples = desc("device_multiples_bytes", "Bytes of multiples of bases that are on a device.", "backend", "device")
-	stageTime = desc("stage_seconds_total", "Time on devices by stage of the computation, where a backend measures it, since it was opened.", "backend", "stage")
+	stageTime = desc("stage_seconds_total",
+		"Time on devices by stage of the computation, where a backend measures it, since it was opened.", "backend", "stage")
 )
 
 // What the sessions of a daemon have together.
@@ -61,7 +64,9 @@ var (
 )
 
 // states is every state of a slot.
-var states = []engine.State{engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateSuspect, engine.StateBroken, engine.StateRetired}
+var states = []engine.State{
+	engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateSuspect, engine.StateBroken, engine.StateRetired,
+}
 
 func gauge(to chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

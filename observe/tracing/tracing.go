@@ -92,7 +92,8 @@ func Job(p trace.TracerProvider) func(ctx context.Context, job string, carried m
 	tracer := p.Tracer(scope)
 	return func(ctx context.Context, job string, carried map[string]string) (context.Context, func(error)) {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier(carried))
-		ctx, span := tracer.Start(ctx, "pippin.job", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attribute.String("pippin.job", job)))
+		ctx, span := tracer.Start(ctx, "pippin.job", trace.WithSpanKind(trace.SpanKindConsumer),
+			trace.WithAttributes(attribute.String("pippin.job", job)))
 		return ctx, func(err error) {
 			if err != nil {
 				span.SetStatus(codes.Error, err.Error())

@@ -35,7 +35,8 @@ func TestObserver(t *testing.T) {
 	if len(spans) != 2 || spans[0].Name != "pippin.msm" || spans[1].Name != "pippin.call" {
 		t.Fatalf("%+v", spans)
 	}
-	if spans[0].Parent.SpanID() != spans[1].SpanContext.SpanID() || spans[0].Status.Code != codes.Error || spans[0].Status.Description != "lost" {
+	if spans[0].Parent.SpanID() != spans[1].SpanContext.SpanID() || spans[0].Status.Code != codes.Error ||
+		spans[0].Status.Description != "lost" {
 		t.Errorf("%+v", spans[0])
 	}
 	if len(spans[0].Attributes) != 3 || len(spans[1].Attributes) != 0 || spans[1].Status.Code == codes.Error {
@@ -74,7 +75,8 @@ func TestStages(t *testing.T) {
 	if len(spans) != 2 || spans[0].Name != "pippin.stage.digits" || spans[1].Name != "pippin.stage.sort" {
 		t.Fatalf("%+v", spans)
 	}
-	if d, s := spans[0], spans[1]; d.EndTime.Sub(d.StartTime) != time.Second || s.EndTime.Sub(s.StartTime) != 2*time.Second || !s.StartTime.Equal(d.EndTime) ||
+	if d, s := spans[0], spans[1]; d.EndTime.Sub(d.StartTime) != time.Second ||
+		s.EndTime.Sub(s.StartTime) != 2*time.Second || !s.StartTime.Equal(d.EndTime) ||
 		time.Since(s.EndTime) < 0 || d.Parent.SpanID() != trace.SpanFromContext(ctx).SpanContext().SpanID() {
 		t.Errorf("%+v", spans)
 	}

@@ -56,9 +56,13 @@ func assignSignature(*big.Int, int64) frontend.Circuit {
 	}
 	hash := sha256.Sum256(msg)
 	return &signature{
-		Sig: gnarkecdsa.Signature[emulated.Secp256k1Fr]{R: emulated.ValueOf[emulated.Secp256k1Fr](sig.R[:]), S: emulated.ValueOf[emulated.Secp256k1Fr](sig.S[:])},
+		Sig: gnarkecdsa.Signature[emulated.Secp256k1Fr]{
+			R: emulated.ValueOf[emulated.Secp256k1Fr](sig.R[:]), S: emulated.ValueOf[emulated.Secp256k1Fr](sig.S[:]),
+		},
 		Msg: emulated.ValueOf[emulated.Secp256k1Fr](hash[:]),
-		Pub: gnarkecdsa.PublicKey[emulated.Secp256k1Fp, emulated.Secp256k1Fr]{X: emulated.ValueOf[emulated.Secp256k1Fp](key.PublicKey.A.X), Y: emulated.ValueOf[emulated.Secp256k1Fp](key.PublicKey.A.Y)},
+		Pub: gnarkecdsa.PublicKey[emulated.Secp256k1Fp, emulated.Secp256k1Fr]{
+			X: emulated.ValueOf[emulated.Secp256k1Fp](key.PublicKey.A.X), Y: emulated.ValueOf[emulated.Secp256k1Fp](key.PublicKey.A.Y),
+		},
 	}
 }
 

@@ -163,7 +163,8 @@ type key[P1, P2 any, S comparable] struct {
 }
 
 // newKey merges what is to be merged. Nothing is loaded yet.
-func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], o *options, p *parts[P1, P2, S], s shape) (_ *key[P1, P2, S], err error) {
+func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], o *options,
+	p *parts[P1, P2, S], s shape) (_ *key[P1, P2, S], err error) {
 	k := &key[P1, P2, S]{
 		curve: c, scalars: o.mergeScalars,
 		alpha: p.alpha, beta: p.beta, delta: p.delta, beta2: p.beta2, delta2: p.delta2,

@@ -74,7 +74,8 @@ func TestOptions(t *testing.T) {
 				t.Error("options of the Prover: another proof than gnark's")
 			}
 			b.verify(t, proof, w, c.verifier...)
-			if got := proofBytes(t, 1, func() (stock.Proof, error) { return keep(groth16.Prove(b.ccs, b.pk, w, c.prover...)) }); !bytes.Equal(got, want) {
+			prove := func() (stock.Proof, error) { return keep(groth16.Prove(b.ccs, b.pk, w, c.prover...)) }
+			if got := proofBytes(t, 1, prove); !bytes.Equal(got, want) {
 				t.Error("options of the call: another proof than gnark's")
 			}
 		})
@@ -143,7 +144,8 @@ func TestWrongArguments(t *testing.T) {
 		prove func() (stock.Proof, error)
 		want  error
 	}{
-		{"witness of another curve", func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, other.witness(t, 3)) }, witness.ErrInvalidWitness},
+		{"witness of another curve", func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, other.witness(t, 3)) },
+			witness.ErrInvalidWitness},
 		{"no witness", func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, nil) }, witness.ErrInvalidWitness},
 		{"key of another curve", func() (stock.Proof, error) { return groth16.Prove(b.ccs, other.pk, w) }, backend.ErrInvalidInput},
 		{"key of another circuit", func() (stock.Proof, error) { return groth16.Prove(b.ccs, bigger.pk, w) }, backend.ErrInvalidInput},

@@ -106,7 +106,8 @@ func wipeInts(ks ...*big.Int) {
 
 // Prove solves the constraint system and proves. It wipes everything secret before it
 // returns.
-func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
+func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness,
+	cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 // two programs, one over the witness and one that ends with the sum over Z.
 // Elsewhere they are one batch, or two if the quotient is computed beside the first.
 // Sessions are closed while the proof goes on.
-func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
+func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S],
+	sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	defer func() {
 		if err != nil {
 			own.cancel()
@@ -246,7 +248,8 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 }
 
 // add puts the MSM of some of the values into a batch.
-func (p *prover[P1, P2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory, b *bases[P1, S], values []S, m Merging, out *P1) {
+func (p *prover[P1, P2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory,
+	b *bases[P1, S], values []S, m Merging, out *P1) {
 	scalars, err := p.pick(ctx, mem, b, values)
 	if err != nil {
 		batch.Fail(err)

@@ -162,7 +162,8 @@ func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.Pro
 //
 // It ranges over witnesses in a goroutine of its own. Leaving the loop over the proofs
 // cancels those in flight, and waits for them and until witnesses yields or ends.
-func (p *Prover) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int, opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
+func (p *Prover) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int,
+	opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
 	return p.key.ProveAll(ctx, p.ccs, witnesses, inFlight, opts)
 }
 

@@ -82,7 +82,8 @@ func TestDamagedKeys(t *testing.T) {
 		}
 		step := max(7, len(b)/300)
 		for at := 0; at < len(b); at += step {
-			if _, err := groth16.ReadProvingKey(t.Context(), e, bytes.NewReader(b[:at])); !errors.Is(err, backend.ErrInvalidInput) || !errors.Is(err, io.ErrUnexpectedEOF) {
+			if _, err := groth16.ReadProvingKey(t.Context(), e, bytes.NewReader(b[:at])); !errors.Is(err, backend.ErrInvalidInput) ||
+				!errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("%s, cut at %d: %v", form, at, err)
 			}
 			if at == tables {

@@ -50,7 +50,8 @@ func TestSessionsAreOpenedWhileSolving(t *testing.T) {
 		return nil
 	})
 	b := build(t, ecc.BN254, sample)
-	p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(hint)))
+	p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk,
+		groth16.WithProverOptions(gnark.WithSolverOptions(hint)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +366,8 @@ func TestVerify(t *testing.T) {
 			e := newEngine(t, engine.Config{Open: f.Open, Backend: "liar"})
 			b := build(t, ecc.BN254, samples.ByName("commitments"))
 			var events []groth16.Event
-			p, err := groth16.NewProver(e, b.ccs, b.pk, c.opt, groth16.WithVerify(b.vk), groth16.OnEvent(func(ev groth16.Event) { events = append(events, ev) }))
+			p, err := groth16.NewProver(e, b.ccs, b.pk, c.opt, groth16.WithVerify(b.vk),
+				groth16.OnEvent(func(ev groth16.Event) { events = append(events, ev) }))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,7 +64,8 @@ func (p *prover[P1, P2, S]) Stream(ctx context.Context) proving.Scheme[Proof] {
 }
 
 // msms computes what prover.msms computes, with others of the stream.
-func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) error {
+func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S],
+	com *committed[P1, S], out *sums[P1, P2]) error {
 	p := s.p
 	j := &joint[P1, P2, S]{sol: sol, out: out, done: make(chan error, 1)}
 	// Each sum has scalars of its own: those that sums over other points use too would be

@@ -44,7 +44,8 @@ func TestStreamSharesRequests(t *testing.T) {
 			h := new(held)
 			f := faulty.Backends{Elsewhere: true, Lie: h.call}
 			b := build(t, id, samples.ByName(name))
-			p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(samples.Hints)))
+			p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk,
+				groth16.WithProverOptions(gnark.WithSolverOptions(samples.Hints)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -159,7 +159,8 @@ type choice[S comparable] struct{ a, b, k vector.Indices[S] }
 // sums for merged bases, and no equal scalars to merge.
 func (p *prover[P1, P2, S]) chosen() bool {
 	plain := func(b bases[P1, S]) bool { return b.sel.Classes == nil }
-	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) && !slices.ContainsFunc(p.know, func(b bases[P1, S]) bool { return !plain(b) })
+	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) &&
+		!slices.ContainsFunc(p.know, func(b bases[P1, S]) bool { return !plain(b) })
 }
 
 // mostChosen returns the most values that a sum over wires takes.
@@ -177,7 +178,8 @@ func (p *prover[P1, P2, S]) wireElements() int { return p.shape.wires + p.mostCh
 // sumsOverWires computes the sums over A, B in both groups, K and the commitments' second
 // bases. The backend gets the witness once, and each sum takes its scalars from it there.
 // sumsOverWires calls ready when out is complete, before the session is closed.
-func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], ready func()) error {
+func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S],
+	sol *solution[S], com *committed[P1, S], out *sums[P1, P2], ready func()) error {
 	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		if err := p.sumsIn(ctx, s, sol, com, out); err != nil {
 			return err
@@ -189,7 +191,8 @@ func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident
 }
 
 // sumsIn computes the sums in a session.
-func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
+func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S],
+	com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
 	if err != nil {
 		return err

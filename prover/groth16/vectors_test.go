@@ -30,7 +30,8 @@ func TestFirstErrorOfWhatIsBeside(t *testing.T) {
 
 	ctx, own = begin()
 	first := own.start(func(ready func()) error { ready(); return wrong })
-	if err := errors.Join(own.until(ctx, first), own.until(ctx, own.start(func(ready func()) error { ready(); return nil })), ctx.Err()); err != nil {
+	if err := errors.Join(own.until(ctx, first), own.until(ctx, own.start(func(ready func()) error { ready(); return nil })),
+		ctx.Err()); err != nil {
 		t.Error(err)
 	}
 

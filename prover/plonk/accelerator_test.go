@@ -182,7 +182,8 @@ func proveBy(t *testing.T, e *engine.Engine, sample samples.Sample) {
 		r := &rounds[bn254.G1Affine, fr.Element]{key: p.key, device: d, st: st,
 			tr: transcript.New(p.g1, p.fr, st.cfg.ChallengeHash, &solve.Hashing, gamma, beta, alpha, zeta)}
 		r.commitments = st.commitments
-		for _, round := range []func(context.Context) error{r.wire, r.permute, func(ctx context.Context) error { return divideBy(ctx, t, r, a, pk, ccs.(*cs.SparseR1CS)) }, r.open} {
+		for _, round := range []func(context.Context) error{r.wire,
+			r.permute, func(ctx context.Context) error { return divideBy(ctx, t, r, a, pk, ccs.(*cs.SparseR1CS)) }, r.open} {
 			if err := round(ctx); err != nil {
 				return err
 			}
@@ -200,7 +201,8 @@ func proveBy(t *testing.T, e *engine.Engine, sample samples.Sample) {
 
 // divideBy is the round divide as gnark's prover has it with an accelerator. It leaves
 // on the device what the next round wants there.
-func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.Element], a adapter, pk *stock.ProvingKey, ccs *cs.SparseR1CS) error {
+func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.Element], a adapter,
+	pk *stock.ProvingKey, ccs *cs.SparseR1CS) error {
 	v, n := r.vectors, r.n
 	p := r.session.Program()
 	read := p.Read(v.polynomials)
@@ -226,7 +228,8 @@ func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.El
 		in.Pi = append(in.Pi, part(wires+i))
 	}
 	var want []*iop.Polynomial // what gnark-crypto makes of the polynomials
-	polynomials := append([]*iop.Polynomial{in.L, in.R, in.O, in.Z, in.Qk, in.Ql, in.Qr, in.Qm, in.Qo, in.S1, in.S2, in.S3}, append(in.Qcp, in.Pi...)...)
+	polynomials := append([]*iop.Polynomial{in.L, in.R, in.O, in.Z, in.Qk, in.Ql, in.Qr, in.Qm, in.Qo, in.S1, in.S2, in.S3},
+		append(in.Qcp, in.Pi...)...)
 	for _, q := range polynomials {
 		want = append(want, q.Clone().ToCanonical(in.Domain0).ToRegular())
 	}

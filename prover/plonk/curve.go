@@ -62,7 +62,8 @@ type binding interface {
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
 	// setup makes the keys of a constraint system, whose shape is given.
-	setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, srs, lagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
+	setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem,
+		srs, lagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
 	// read reads a key's file.
@@ -92,7 +93,8 @@ func bindingOf(ccs constraint.ConstraintSystem) (binding, *shape, error) {
 func (c *curve[P, S]) partsOf(pk ProvingKey) (*parts[P, S], error) {
 	p, ok := c.parts(pk)
 	if !ok {
-		return nil, fmt.Errorf("%w: a proving key of type %T with a constraint system of another curve, or an empty one", backend.ErrInvalidInput, pk)
+		return nil, fmt.Errorf("%w: a proving key of type %T with a constraint system of another curve, or an empty one",
+			backend.ErrInvalidInput, pk)
 	}
 	return p, nil
 }

@@ -69,7 +69,8 @@ func (p *parts[P, S]) check(s *shape) error {
 		if p.commitments[i] != uint64(c.CommitmentIndex) {
 			return fmt.Errorf("%w: the key's commitment %d stands in another row: it is for another circuit", backend.ErrInvalidInput, i)
 		}
-		if slices.ContainsFunc(append(slices.Clone(c.Committed), c.CommitmentIndex), func(row int) bool { return row < 0 || row >= s.constraints }) {
+		if slices.ContainsFunc(append(slices.Clone(c.Committed), c.CommitmentIndex),
+			func(row int) bool { return row < 0 || row >= s.constraints }) {
 			return fmt.Errorf("%w: commitment %d is of rows that the constraint system has not", backend.ErrInvalidInput, i)
 		}
 	}

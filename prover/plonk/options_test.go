@@ -47,7 +47,8 @@ func TestOptions(t *testing.T) {
 			[]gnark.VerifierOption{gnark.WithVerifierChallengeHashFunction(sha256.New224())}},
 		{"folding hash", ecc.BN254, []gnark.ProverOption{gnark.WithProverKZGFoldingHashFunction(sha256.New224())},
 			[]gnark.VerifierOption{gnark.WithVerifierKZGFoldingHashFunction(sha256.New224())}},
-		{"statistical zero knowledge", ecc.BN254, []gnark.ProverOption{gnark.WithStatisticalZeroKnowledge(), gnark.WithSolverOptions(solver.WithNbTasks(1))}, nil},
+		{"statistical zero knowledge", ecc.BN254, []gnark.ProverOption{gnark.WithStatisticalZeroKnowledge(),
+			gnark.WithSolverOptions(solver.WithNbTasks(1))}, nil},
 	} {
 		t.Run(c.curve.String()+"/"+c.name, func(t *testing.T) {
 			b := build(t, c.curve, samples.ByName("commitments"))

@@ -28,7 +28,8 @@ type prover[P any, S comparable] struct {
 }
 
 // load loads the points of a key for a constraint system.
-func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
+func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem,
+	s *shape, pk ProvingKey) (scheme, error) {
 	parts, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,9 @@ func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint
 // In returns the key with its points loaded into an engine. Its polynomials follow with the
 // first proof.
 func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
-	loaded := &prover[P, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[*vector.Session[S], *keyVectors[S]]()}
+	loaded := &prover[P, S]{
+		key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[*vector.Session[S], *keyVectors[S]](),
+	}
 	err := func() (err error) {
 		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
 			return err
@@ -83,7 +86,8 @@ func (p *prover[P, S]) Close() error {
 
 // Prove solves the constraint system and proves. It wipes everything secret before it
 // returns.
-func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
+func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness,
+	cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
 		return nil, err

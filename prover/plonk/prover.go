@@ -66,7 +66,8 @@ type residentKey = proving.Key[Proof]
 
 // loadKey loads a key for a constraint system. It keeps the key's points, but not
 // the key: that could not become garbage then.
-func loadKey(ctx context.Context, e *engine.Engine, o options, b binding, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (*residentKey, error) {
+func loadKey(ctx context.Context, e *engine.Engine, o options, b binding, ccs constraint.ConstraintSystem,
+	s *shape, pk ProvingKey) (*residentKey, error) {
 	chosen, _ := o.For(b.belongs(pk)) // Use may have verifying keys for other keys
 	return proving.Load(ctx, e, chosen, func(ctx context.Context, e *engine.Engine) (scheme, error) {
 		return b.load(ctx, e, ccs, s, pk)
@@ -123,7 +124,8 @@ func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.Pro
 //
 // It ranges over witnesses in a goroutine of its own. Leaving the loop over the proofs
 // cancels those in flight, and waits for them and until witnesses yields or ends.
-func (p *Prover) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int, opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
+func (p *Prover) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int,
+	opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
 	return p.key.ProveAll(ctx, p.ccs, witnesses, inFlight, opts)
 }
 

@@ -63,7 +63,8 @@ func TestDamagedKeys(t *testing.T) {
 		return at >= 8+8+8+2*32 && at < 8+8+8+2*32+8 || at >= vk-indices && at < vk
 	}
 	for at := 0; at < len(b); at += max(7, len(b)/200) {
-		if _, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, bytes.NewReader(b[:at])); !errors.Is(err, backend.ErrInvalidInput) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		_, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, bytes.NewReader(b[:at]))
+		if !errors.Is(err, backend.ErrInvalidInput) || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("cut at %d: %v", at, err)
 		}
 		if free(at) {
@@ -77,7 +78,8 @@ func TestDamagedKeys(t *testing.T) {
 	}
 	bad := slices.Clone(b)
 	bad[len(b)-1] ^= 1
-	if _, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, bytes.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "KzgLagrange.G1[") {
+	if _, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, bytes.NewReader(bad)); err == nil ||
+		!strings.Contains(err.Error(), "KzgLagrange.G1[") {
 		t.Errorf("the last point: %v does not name it", err)
 	}
 }

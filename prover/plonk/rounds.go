@@ -241,7 +241,9 @@ func (r *rounds[P, S]) constraints(i int) vector.Expr[S] {
 // polynomials and of the linearised one.
 func (r *rounds[P, S]) open(ctx context.Context) error {
 	v, n, k := r.vectors, r.n, r.device.key
-	polynomials := []vector.Vector[S]{v.polynomial(wireL), v.polynomial(wireR), v.polynomial(wireO), k.polynomial(sigma1), k.polynomial(sigma2)}
+	polynomials := []vector.Vector[S]{
+		v.polynomial(wireL), v.polynomial(wireR), v.polynomial(wireO), k.polynomial(sigma1), k.polynomial(sigma2),
+	}
 	for i := range r.commitments {
 		polynomials = append(polynomials, k.polynomial(columns+i))
 	}

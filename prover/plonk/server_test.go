@@ -264,10 +264,11 @@ func TestVerify(t *testing.T) {
 // TestNoRoom wants an error that names what a proof needs, where a backend has not
 // as much.
 func TestNoRoom(t *testing.T) {
-	e := newEngine(t, engine.Config{Fallbacks: []string{engine.NoFallback}, Open: func(ctx context.Context, name string) (backend.Backend, error) {
-		b, err := new(faulty.Backends).New(ctx)
-		return &smallBackend{b}, err
-	}})
+	e := newEngine(t, engine.Config{Fallbacks: []string{engine.NoFallback},
+		Open: func(ctx context.Context, name string) (backend.Backend, error) {
+			b, err := new(faulty.Backends).New(ctx)
+			return &smallBackend{b}, err
+		}})
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	p, err := plonk.NewProver(e, b.ccs, b.pk)
 	if err != nil {
@@ -335,7 +336,8 @@ func TestWrongArguments(t *testing.T) {
 		prove func() (stock.Proof, error)
 		want  error
 	}{
-		{"witness of another curve", func() (stock.Proof, error) { return plonk.Prove(b.ccs, b.pk, other.witness(t, 3)) }, witness.ErrInvalidWitness},
+		{"witness of another curve", func() (stock.Proof, error) { return plonk.Prove(b.ccs, b.pk, other.witness(t, 3)) },
+			witness.ErrInvalidWitness},
 		{"no witness", func() (stock.Proof, error) { return plonk.Prove(b.ccs, b.pk, nil) }, witness.ErrInvalidWitness},
 		{"key of another curve", func() (stock.Proof, error) { return plonk.Prove(b.ccs, other.pk, w) }, backend.ErrInvalidInput},
 		{"key of another circuit", func() (stock.Proof, error) { return plonk.Prove(b.ccs, bigger.pk, w) }, backend.ErrInvalidInput},

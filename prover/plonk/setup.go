@@ -30,7 +30,8 @@ func Setup(ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (ProvingKe
 // Nothing in a set-up is secret. An observer of the engine hears of a phase
 // engine.PhaseSetup with the number of points of the key, and within it of the steps that
 // compute. When the context ends, SetupOn returns its error.
-func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error) {
+func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem,
+	srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error) {
 	b, s, err := bindingOf(ccs)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +48,8 @@ func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSys
 }
 
 // setup makes the keys of a constraint system of a shape.
-func (c *curve[P, S]) setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, srs, lagrange kzg.SRS) (_ ProvingKey, _ VerifyingKey, err error) {
+func (c *curve[P, S]) setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem,
+	srs, lagrange kzg.SRS) (_ ProvingKey, _ VerifyingKey, err error) {
 	if _, err := c.systemOf(ccs); err != nil {
 		return nil, nil, err
 	}

@@ -211,7 +211,8 @@ func TestSetupRefuses(t *testing.T) {
 		"another curve's setup":   {c.ccs, other.srs, c.lagrange},
 		"another curve's form":    {c.ccs, c.srs, other.lagrange},
 	} {
-		if pk, vk, err := plonk.SetupOn(t.Context(), nil, in.ccs, in.srs, in.lagrange); !errors.Is(err, backend.ErrInvalidInput) || pk != nil || vk != nil {
+		if pk, vk, err := plonk.SetupOn(t.Context(), nil, in.ccs, in.srs, in.lagrange); !errors.Is(err, backend.ErrInvalidInput) ||
+			pk != nil || vk != nil {
 			t.Errorf("%s: %v, %v, %v", what, pk, vk, err)
 		}
 	}

@@ -53,7 +53,8 @@ func (st *statement[P, S]) wipe() {
 
 // state solves for a witness and draws the random numbers. The caller wipes the
 // statement, also when there is an error.
-func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness.Witness, values []S, cfg *gnark.ProverConfig) (*statement[P, S], error) {
+func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness.Witness, values []S,
+	cfg *gnark.ProverConfig) (*statement[P, S], error) {
 	n := len(p.info)
 	st := &statement[P, S]{
 		cfg:         cfg,

@@ -23,7 +23,8 @@ func TestPowers(t *testing.T) {
 		width := (bits + 31) / 32
 		top := new(big.Int).Lsh(big.NewInt(1), uint(bits))
 		// The highest modulus of so many bits, the lowest, and others; wider numbers too.
-		for i, m := range []*big.Int{new(big.Int).Sub(top, big.NewInt(1)), new(big.Int).SetBit(new(big.Int).Rsh(top, 1), 0, 1), random(top), random(top)} {
+		for i, m := range []*big.Int{new(big.Int).Sub(top, big.NewInt(1)),
+			new(big.Int).SetBit(new(big.Int).Rsh(top, 1), 0, 1), random(top), random(top)} {
 			m.SetBit(m, 0, 1)
 			w := width + i%3
 			for _, e := range []uint32{1, 2, 3, 17, 65537, 1<<32 - 1} {

@@ -9,7 +9,9 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	backendtest.Run(t, func(testing.TB) backend.Backend { return msm.New() }, backendtest.Options{Curves: []backend.Curve{backend.BN254}, Logs: []int{6}})
+	backendtest.Run(t, func(testing.TB) backend.Backend { return msm.New() }, backendtest.Options{
+		Curves: []backend.Curve{backend.BN254}, Logs: []int{6},
+	})
 }
 
 // TestMSMsAlone: nothing says that the backend can do more.

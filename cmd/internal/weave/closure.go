@@ -56,7 +56,8 @@ func (t *tool) closure() (*closure, error) {
 	case moduleErr != nil:
 		return nil, moduleErr
 	case !ok:
-		return nil, fmt.Errorf("%w. A woven program is linked with that package, which the program's module has to provide: go get %s", err, autoPackage)
+		return nil, fmt.Errorf("%w. A woven program is linked with that package, which the program's module "+
+			"has to provide: go get %s", err, autoPackage)
 	}
 	c.flags = append(o.without("mod", "modfile"), "-mod=readonly", "-modfile="+file)
 	if c.packages, err = t.sources(c.outer); err != nil {
@@ -67,7 +68,8 @@ func (t *tool) closure() (*closure, error) {
 
 // sources lists weave/auto and what it needs.
 func (t *tool) sources(o outer) (list []source, err error) {
-	out, err := t.goList(o, "-deps", "-json=ImportPath,Dir,Standard,Module,GoFiles,CgoFiles,CFiles,CXXFiles,HFiles,SFiles,SysoFiles,EmbedFiles", "--", autoPackage)
+	out, err := t.goList(o, "-deps",
+		"-json=ImportPath,Dir,Standard,Module,GoFiles,CgoFiles,CFiles,CXXFiles,HFiles,SFiles,SysoFiles,EmbedFiles", "--", autoPackage)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func (t *tool) sources(o outer) (list []source, err error) {
 }
 
 // The versions of gnark-crypto that programs were woven with, the first and the
-// last: scripts/test-weave has those between. One of a later minor version than the
+// last: scripts/long weave has those between. One of a later minor version than the
 // last is refused until it has been tried.
 const (
 	oldestVersion = "v0.13.0"
@@ -100,7 +102,8 @@ func (s *source) checkVersion() error {
 	if m.Replace != nil {
 		version = m.Replace.Version
 	}
-	if version == "" || semver.Compare(version, oldestVersion) >= 0 && semver.Compare(semver.MajorMinor(version), semver.MajorMinor(newestVersion)) <= 0 {
+	if version == "" || semver.Compare(version, oldestVersion) >= 0 &&
+		semver.Compare(semver.MajorMinor(version), semver.MajorMinor(newestVersion)) <= 0 {
 		return nil
 	}
 	return fmt.Errorf("the program has gnark-crypto %s, and programs are woven with %s to %s: go get %s@%s",

@@ -1,6 +1,6 @@
 //go:build woven
 
-// What takes minutes, since everything is compiled once more; scripts/test-weave
+// What takes minutes, since everything is compiled once more; scripts/long weave
 // runs it.
 
 package weave_test
@@ -20,7 +20,9 @@ const gnarkCryptoModule = "github.com/consensys/gnark-crypto"
 
 // versions of gnark-crypto, of each minor version one, and two that programs in use
 // have.
-var versions = []string{"v0.13.0", "v0.14.0", "v0.15.0", "v0.16.0", "v0.17.0", "v0.18.0", "v0.18.1", "v0.19.2", "v0.20.1", "v0.21.0", "v0.22.0"}
+var versions = []string{
+	"v0.13.0", "v0.14.0", "v0.15.0", "v0.16.0", "v0.17.0", "v0.18.0", "v0.18.1", "v0.19.2", "v0.20.1", "v0.21.0", "v0.22.0",
+}
 
 // TestVersionsOfGnarkCrypto weaves a program with each of them, or with -short the
 // oldest, go-ethereum's and the newest. Its modules stay in the versions that they
@@ -78,7 +80,8 @@ func (w *workshop) record(t *testing.T, module, version, what string, msms int) 
 // needs has a module need a version of gnark-crypto.
 func (w *workshop) needs(t *testing.T, module, version string) {
 	t.Helper()
-	w.write(t, filepath.Join(module, "go.mod"), "module example.com/prover\n\ngo 1.24.0\n\nrequire github.com/consensys/gnark-crypto "+version+"\n")
+	w.write(t, filepath.Join(module, "go.mod"),
+		"module example.com/prover\n\ngo 1.24.0\n\nrequire github.com/consensys/gnark-crypto "+version+"\n")
 	w.write(t, filepath.Join(module, "go.sum"), "")
 	if err := w.goCommand(module, "mod", "tidy"); err != nil {
 		t.Fatal(err)
@@ -110,7 +113,8 @@ func main() { _ = bn254.G1Affine{} }
 `)
 		w.needs(t, module, version)
 		err := w.goCommand(module, "build", "-x", w.toolexec(), "-o", os.DevNull, ".")
-		if err == nil || !strings.Contains(err.Error(), "has gnark-crypto "+version+", and programs are woven with v0.13 to v0.22: ") || strings.Contains(err.Error(), "/compile -o ") {
+		if err == nil || !strings.Contains(err.Error(), "has gnark-crypto "+version+
+			", and programs are woven with v0.13 to v0.22: ") || strings.Contains(err.Error(), "/compile -o ") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -187,11 +191,13 @@ func TestPippinChanges(t *testing.T) {
 	}
 	t.Setenv("PIPPIN_WEAVE_SOURCES", pippin)
 	w.answers(t, w.build(t, module, w.toolexec()), "cpu", "msm")
-	w.write(t, filepath.Join(pippin, "msm", "ring.go"), "package msm\n\nimport \"container/ring\"\n\nfunc Ring() *ring.Ring { return ring.New(1) }\n\nfunc init() { Ring() }\n")
+	w.write(t, filepath.Join(pippin, "msm", "ring.go"),
+		"package msm\n\nimport \"container/ring\"\n\nfunc Ring() *ring.Ring { return ring.New(1) }\n\nfunc init() { Ring() }\n")
 	w.answers(t, w.build(t, module, w.toolexec()), "cpu", "msm")
 
 	// Nothing of the program's own is compiled again for that.
-	w.write(t, filepath.Join(pippin, "msm", "ring.go"), "package msm\n\nimport \"container/list\"\n\nfunc List() *list.List { return list.New() }\n\nfunc init() { List() }\n")
+	w.write(t, filepath.Join(pippin, "msm", "ring.go"),
+		"package msm\n\nimport \"container/list\"\n\nfunc List() *list.List { return list.New() }\n\nfunc init() { List() }\n")
 	cmd := exec.Command("go", "build", "-v", w.toolexec(), "-o", os.DevNull, ".")
 	cmd.Dir, cmd.Env = module, append(os.Environ(), "CGO_ENABLED=0", "PWD="+module)
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) != 0 {
@@ -200,7 +206,8 @@ func TestPippinChanges(t *testing.T) {
 
 	// Another weaver than msm's is refused.
 	w.write(t, filepath.Join(pippin, "internal", "weave", "text.go"), "package weave\n")
-	if err := w.goCommand(module, "build", w.toolexec(), "-o", os.DevNull, "."); err == nil || !strings.Contains(err.Error(), "was not built from the pippin in") {
+	if err := w.goCommand(module, "build", w.toolexec(), "-o", os.DevNull, "."); err == nil ||
+		!strings.Contains(err.Error(), "was not built from the pippin in") {
 		t.Errorf("%v", err)
 	}
 }

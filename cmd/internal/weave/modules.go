@@ -46,7 +46,8 @@ func (t *tool) modulesWithPippin(o outer) (path string, ok bool, err error) {
 		if _, err := t.goList(o, "-m", gnarkCryptoModule); err != nil {
 			return "", false, errNoCurves
 		}
-		return "", false, fmt.Errorf("a workspace (%s) has to have pippin itself: go work use FOLDER, with the folder of its sources, or GOWORK=off", env.GOWORK)
+		return "", false, fmt.Errorf("a workspace (%s) has to have pippin itself: go work use FOLDER, with "+
+			"the folder of its sources, or GOWORK=off", env.GOWORK)
 	}
 	if out, err = t.goList(o, "-m", "-f", "{{.GoMod}}"); err != nil {
 		return "", false, err
@@ -271,7 +272,8 @@ func (t *tool) sourceRoot() (string, error) {
 			return found.Dir, nil // the go command compared it with its sum
 		}
 	}
-	return "", fmt.Errorf("the sources of pippin that msm was built from are not there any more: build it again, or set %s to their folder", sourcesVariable)
+	return "", fmt.Errorf("the sources of pippin that msm was built from are not there any more: build "+
+		"it again, or set %s to their folder", sourcesVariable)
 }
 
 // fits reports whether a folder has the sources of pippin that this program was

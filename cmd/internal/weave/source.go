@@ -111,7 +111,8 @@ func (f *file) changed() ([]byte, error) {
 func (f *file) method(receiver string) *ast.FuncDecl {
 	for _, d := range f.tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if ok && fn.Name.Name == multiExp && fn.Recv != nil && len(fn.Recv.List) == 1 && fn.Body != nil && types.ExprString(fn.Recv.List[0].Type) == receiver {
+		if ok && fn.Name.Name == multiExp && fn.Recv != nil && len(fn.Recv.List) == 1 && fn.Body != nil &&
+			types.ExprString(fn.Recv.List[0].Type) == receiver {
 			return fn
 		}
 	}

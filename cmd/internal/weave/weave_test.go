@@ -47,7 +47,8 @@ func TestVersions(t *testing.T) {
 	if one != same || one == other || one == stock("compile") {
 		t.Errorf("%q, %q, %q", one, same, other)
 	}
-	if !strings.HasPrefix(one, strings.TrimSpace(stock("compile"))+" +pippin-weave-") || !strings.Contains(one, " buildID=_/_/_/") || strings.Count(one, "\n") != 1 {
+	if !strings.HasPrefix(one, strings.TrimSpace(stock("compile"))+" +pippin-weave-") ||
+		!strings.Contains(one, " buildID=_/_/_/") || strings.Count(one, "\n") != 1 {
 		t.Errorf("%q is not what the go command wants", one)
 	}
 	if ask("asm", "msm", "weave") != stock("asm") {
@@ -72,7 +73,8 @@ func TestSources(t *testing.T) {
 
 func TestRunPassesThrough(t *testing.T) {
 	var out bytes.Buffer
-	if status, err := Run([]string{goTool(t, "asm"), "-V"}, options(&out, "msm", "weave")); status != 0 || err != nil || !strings.HasPrefix(out.String(), "asm version") {
+	if status, err := Run([]string{goTool(t, "asm"), "-V"}, options(&out, "msm", "weave")); status != 0 ||
+		err != nil || !strings.HasPrefix(out.String(), "asm version") {
 		t.Errorf("status %d, %v, %q", status, err, out.String())
 	}
 	o := options(&out, "msm", "weave")
@@ -187,7 +189,8 @@ func TestMark(t *testing.T) {
 	if m, err := marked(at); !m || err != nil {
 		t.Fatal(m, err)
 	}
-	if listed, err := exec.Command("go", "tool", "pack", "t", at).CombinedOutput(); err != nil || !slices.Contains(strings.Fields(string(listed)), markName) {
+	if listed, err := exec.Command("go", "tool", "pack", "t", at).CombinedOutput(); err != nil ||
+		!slices.Contains(strings.Fields(string(listed)), markName) {
 		t.Errorf("%v: %s", err, listed)
 	}
 	text := filepath.Join(t.TempDir(), "text")

@@ -14,7 +14,7 @@ const someCases = "msm mutate parts kzg products lagrange"
 
 // TestWoven builds a program whose module has gnark-crypto and nothing else,
 // and runs its cases on the engine: in this process, through a plugin, and where
-// there is none. The first build compiles everything; scripts/test-weave has
+// there is none. The first build compiles everything; scripts/long weave has
 // other versions of gnark-crypto, and programs with gnark.
 func TestWoven(t *testing.T) {
 	w := shop(t)

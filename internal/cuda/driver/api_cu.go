@@ -39,7 +39,8 @@ import (
 // load opens the driver's library.
 func load(libraries ...string) (api, error) {
 	if err := loader.Open(libraries...); err != nil {
-		return nil, fmt.Errorf("%w: the NVIDIA driver's library cannot be loaded: install the NVIDIA driver (580 or newer), and in a container pass the GPU in (%w)",
+		return nil, fmt.Errorf("%w: the NVIDIA driver's library cannot be loaded: install the NVIDIA driver "+
+			"(580 or newer), and in a container pass the GPU in (%w)",
 			backend.ErrUnavailable, err)
 	}
 	return library{}, nil
@@ -195,7 +196,8 @@ func (library) copy(dst, src address, size int64, s handle) Result {
 }
 
 func (library) copyFrom(dst address, to handle, src address, from handle, size int64, s handle) Result {
-	return code(cu.MemcpyPeerAsync(cu.DevicePtr(dst), wrapped[cu.CUContext](to), cu.DevicePtr(src), wrapped[cu.CUContext](from), size, wrapped[cu.Stream](s)))
+	return code(cu.MemcpyPeerAsync(cu.DevicePtr(dst), wrapped[cu.CUContext](to), cu.DevicePtr(src),
+		wrapped[cu.CUContext](from), size, wrapped[cu.Stream](s)))
 }
 
 func (library) fill(dst address, v byte, size int64, s handle) Result {

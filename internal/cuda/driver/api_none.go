@@ -9,5 +9,6 @@ import (
 )
 
 func load(...string) (api, error) {
-	return nil, fmt.Errorf("%w: built without the cuda tag: build with cgo and -tags cuda for Linux on amd64 or arm64 (scripts/build-plugin-cuda does)", backend.ErrUnavailable)
+	return nil, fmt.Errorf("%w: built without the cuda tag: build with cgo and -tags cuda for Linux on "+
+		"amd64 or arm64 (scripts/build-plugin-cuda does)", backend.ErrUnavailable)
 }

@@ -665,7 +665,8 @@ func TestIllegalAddress(t *testing.T) {
 	try(t, poke.Launch(s, Launch{}, at, 0, 0))
 	err := s.Synchronize()
 	var e *Error
-	if !errors.Is(err, backend.ErrGone) || !errors.As(err, &e) || e.Result != IllegalAddress || e.Call != "cuStreamSynchronize" || e.Text == "" {
+	if !errors.Is(err, backend.ErrGone) || !errors.As(err, &e) || e.Result != IllegalAddress ||
+		e.Call != "cuStreamSynchronize" || e.Text == "" {
 		t.Fatalf("illegal address: %v", err)
 	}
 	t.Log(err)

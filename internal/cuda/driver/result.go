@@ -78,7 +78,8 @@ type meaning struct {
 
 const (
 	hintGone    = "the process must end; a new one gets the device back"
-	hintNoImage = "the kernels hold no code for this device or need a newer driver: install driver 580 (CUDA 13.0) or newer, or rebuild the kernels for this compute capability"
+	hintNoImage = "the kernels hold no code for this device or need a newer driver: install driver 580 " +
+		"(CUDA 13.0) or newer, or rebuild the kernels for this compute capability"
 	hintMemory  = "nvidia-smi lists the programs that hold the device's memory"
 	hintMPS     = "check the CUDA MPS control daemon, or stop it"
 	hintVisible = "nvidia-smi must list a GPU, CUDA_VISIBLE_DEVICES must not hide it, and a container needs the GPU passed in"
@@ -88,7 +89,8 @@ const (
 var meanings = map[Result]meaning{
 	OutOfMemory: {backend.ErrOutOfMemory, ""},
 
-	StubLibrary:            {backend.ErrUnavailable, "the library found is CUDA's stub for linking: put the driver's libcuda.so.1 first on the library path"},
+	StubLibrary: {backend.ErrUnavailable,
+		"the library found is CUDA's stub for linking: put the driver's libcuda.so.1 first on the library path"},
 	RequiresNewerDriver:    {backend.ErrUnavailable, hintUpdate},
 	DeviceUnavailable:      {backend.ErrUnavailable, "another process holds the GPU exclusively: wait for it, or change the compute mode"},
 	NoDevice:               {backend.ErrUnavailable, hintVisible},
@@ -103,12 +105,13 @@ var meanings = map[Result]meaning{
 	InsufficientLoader:     {backend.ErrUnavailable, hintUpdate},
 	SharedObjectInitFailed: {backend.ErrUnavailable, "the driver's libraries are incomplete: reinstall the driver"},
 	SystemNotReady:         {backend.ErrUnavailable, "the system's GPU services (fabric manager) have not started"},
-	SystemDriverMismatch:   {backend.ErrUnavailable, "the driver's library and kernel module differ in version: reboot, or reinstall the driver"},
-	CompatNotSupported:     {backend.ErrUnavailable, "CUDA's compatibility package does not support this GPU: remove it, or update the driver"},
-	MPSConnectionFailed:    {backend.ErrUnavailable, hintMPS},
-	MPSServerNotReady:      {backend.ErrUnavailable, hintMPS},
-	MPSMaxClients:          {backend.ErrUnavailable, hintMPS},
-	MPSMaxConnections:      {backend.ErrUnavailable, hintMPS},
+	SystemDriverMismatch: {backend.ErrUnavailable,
+		"the driver's library and kernel module differ in version: reboot, or reinstall the driver"},
+	CompatNotSupported:  {backend.ErrUnavailable, "CUDA's compatibility package does not support this GPU: remove it, or update the driver"},
+	MPSConnectionFailed: {backend.ErrUnavailable, hintMPS},
+	MPSServerNotReady:   {backend.ErrUnavailable, hintMPS},
+	MPSMaxClients:       {backend.ErrUnavailable, hintMPS},
+	MPSMaxConnections:   {backend.ErrUnavailable, hintMPS},
 
 	Deinitialized:       {backend.ErrGone, hintGone},
 	InvalidContext:      {backend.ErrGone, hintGone},

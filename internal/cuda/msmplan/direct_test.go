@@ -56,7 +56,8 @@ func TestDirectPlans(t *testing.T) {
 			if p.RowStride() != DirectPoints || p.BucketCount() != 0 || p.ScalarBytes != int64(n*c.ScalarBytes()) || p.Need() > p.Memory {
 				t.Errorf("%v %d: %+v", c, n, p)
 			}
-			if k, ok := kernel.ForSmall(c.String(), map[bool]string{false: "g1", true: EdwardsForm("g1")}[m.Edwards]); !ok || k.Direct.Threads != directBlock {
+			if k, ok := kernel.ForSmall(c.String(), map[bool]string{false: "g1", true: EdwardsForm("g1")}[m.Edwards]); !ok ||
+				k.Direct.Threads != directBlock {
 				t.Errorf("%v: %d threads a block", c, k.Direct.Threads)
 			}
 			in.Together = 2

@@ -163,7 +163,8 @@ func TestSortingPlans(t *testing.T) {
 func checkSorting(t *testing.T, p *Plan) {
 	t.Helper()
 	s, own := &p.Sort, int64(p.Sets)<<p.BucketBits()
-	if int64(s.Bins)<<s.Shift < p.BucketCount() || int64(s.Bins-1)<<s.Shift >= p.BucketCount() || s.Each < 1<<warpBits || s.Each%(1<<warpBits) != 0 ||
+	if int64(s.Bins)<<s.Shift < p.BucketCount() || int64(s.Bins-1)<<s.Shift >= p.BucketCount() ||
+		s.Each < 1<<warpBits || s.Each%(1<<warpBits) != 0 ||
 		p.ScatterShared() > p.Params.Shared || s.RestShared() > LeastShared || s.Shift == 0 && p.BucketCount() > 1<<oneLevel {
 		t.Errorf("%v %v %d: %d buckets, sorted by %+v", p.Curve, p.Group, p.Count, p.BucketCount(), *s)
 	}

@@ -33,8 +33,10 @@ func TestSamePlans(t *testing.T) {
 					t.Fatalf("%v %v 2^%d in %d: %v", c, g, k, of.memory, err)
 				}
 				first, joins := p.Reduction()
-				fmt.Fprintf(&got, "%v %v 2^%d %+v: %d rows by %d, %d bits, %d sets, %d skipped, %d steps from %d, %d levels, pieces of %d, %d then %d, %d bytes, cost %.12g\n",
-					c, g, k, of, in.Multiples.Rows, in.Multiples.Shift, p.Width, p.Sets, p.Skip, len(p.Chunks), p.Chunks[0], p.Levels, p.Piece, first, len(joins), p.Need(), p.Cost())
+				fmt.Fprintf(&got, "%v %v 2^%d %+v: %d rows by %d, %d bits, %d sets, %d skipped, %d steps from "+
+					"%d, %d levels, pieces of %d, %d then %d, %d bytes, cost %.12g\n",
+					c, g, k, of, in.Multiples.Rows, in.Multiples.Shift, p.Width, p.Sets, p.Skip, len(p.Chunks),
+					p.Chunks[0], p.Levels, p.Piece, first, len(joins), p.Need(), p.Cost())
 			}
 		}
 	})

@@ -54,7 +54,7 @@ type Costs struct {
 	Pair     float64 `json:"pair_additions,omitempty"`   // an addition of affine points, in pairs, in additions; 0 where that loses
 	Affine   float64 `json:"affine_additions,omitempty"` // the same, one entry of a task after the other; 0 where that loses
 	Invert   float64 `json:"invert_ns,omitempty"`        // what a level of pairs takes beside, inverses and launches
-	Quad     float64 `json:"quad_additions,omitempty"`   // an addition of sums by four threads, in additions by one, where few wait for it; 0 where that loses
+	Quad     float64 `json:"quad_additions,omitempty"`   // an addition by four threads where few wait for it, in additions; 0 where it loses
 	Step     float64 `json:"step_ns,omitempty"`          // what a step of affine sums takes beside: an inverse that a block waits for
 
 	Overlap    int `json:"overlap_points"`  // from which the copy is worth hiding
@@ -142,9 +142,11 @@ func (c *Costs) check() error {
 	}
 	for name, v := range map[string][3]float64{ // with the least and the most
 		"up_to_points": {float64(c.UpTo), 0, backend.MaxCount},
-		"addition_ns":  {c.Addition, 1e-4, 1e6}, "threads": {float64(c.Threads), 32, 2048}, "entry_ns": {c.Entry, 0, 1e6}, "bucket_ns": {c.Bucket, 0, 1e6}, "reduce": {c.Reduce, 0, 1e6},
+		"addition_ns":  {c.Addition, 1e-4, 1e6}, "threads": {float64(c.Threads), 32, 2048},
+		"entry_ns": {c.Entry, 0, 1e6}, "bucket_ns": {c.Bucket, 0, 1e6}, "reduce": {c.Reduce, 0, 1e6},
 		"launch_ns": {c.Launch, 0, 1e9}, "copy_ns": {c.Copy, 0, 1e6}, "beside": {c.Beside, 0, 10}, "edwards_ns": {c.Edwards, 0, 1e6},
-		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "step_ns": {c.Step, 0, 1e9}, "quad_additions": {c.Quad, 0, 1e3}, "invert_ns": {c.Invert, 0, 1e9},
+		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "step_ns": {c.Step, 0, 1e9},
+		"quad_additions": {c.Quad, 0, 1e3}, "invert_ns": {c.Invert, 0, 1e9},
 		"overlap_points": {float64(c.Overlap), 1 << 10, backend.MaxCount}, "piece_entries": {float64(c.Piece), LeastPiece, kernel.LongestTask},
 		"chunk_points": {float64(c.Chunk), 1 << 10, backend.MaxCount}, "shared_bytes": {float64(c.Shared), LeastShared, 1 << 20},
 		"together_points": {float64(c.Together), 1, 1 << 24}, "pair_levels": {float64(c.PairLevels), 1, MostPairLevels},
@@ -216,7 +218,8 @@ type Tuning struct {
 // backend.ErrInvalidInput.
 func TuningFor(card, capability string, multiprocessors int, own *Table) (Tuning, error) {
 	if own != nil && own.Card != card {
-		return Tuning{}, fmt.Errorf("%w: %s is of %s, not of %s: run msm tune on this card, or remove it", backend.ErrInvalidInput, own.file, own.Card, card)
+		return Tuning{}, fmt.Errorf("%w: %s is of %s, not of %s: run msm tune on this card, or remove it",
+			backend.ErrInvalidInput, own.file, own.Card, card)
 	}
 	distance := func(t *Table) (exact, major, minor, size int) {
 		var a, b [2]int

@@ -104,10 +104,13 @@ func TestTablesAreChecked(t *testing.T) {
 	good := string(text)
 	for _, change := range [][2]string{
 		{`"bn254"`, `"bn255"`}, {`"g1"`, `"g3"`}, {`"card": "NVIDIA H200"`, `"card": ""`}, {`"entry_ns": `, `"entries_ns": `},
-		{`"addition_ns": 0.155`, `"addition_ns": 0`}, {`"addition_ns": 0.155`, `"addition_ns": -1`}, {`"addition_ns": 0.155`, `"addition_ns": 1e300`},
-		{`"level": 2`, `"level": 0`}, {`"first_level": 4`, `"first_level": 0`}, {`"piece_entries": 128`, `"piece_entries": 2000`}, {`"shared_bytes": 204800`, `"shared_bytes": 10`},
+		{`"addition_ns": 0.155`, `"addition_ns": 0`}, {`"addition_ns": 0.155`, `"addition_ns": -1`},
+		{`"addition_ns": 0.155`, `"addition_ns": 1e300`},
+		{`"level": 2`, `"level": 0`}, {`"first_level": 4`, `"first_level": 0`},
+		{`"piece_entries": 128`, `"piece_entries": 2000`}, {`"shared_bytes": 204800`, `"shared_bytes": 10`},
 		{`"pair_levels": 4`, `"pair_levels": 9`}, {`"pair_tasks": 4194304`, `"pair_tasks": 0`}, {`"chunk_points": 2048`, `"chunk_points": 0`},
-		{`"together_points": 1048576`, `"together_points": 0`}, {`"launch_ns": 150000`, `"launch_ns": "x"`}, {good, good + "{}"}, {good, good[:len(good)/2]}, {good, ""},
+		{`"together_points": 1048576`, `"together_points": 0`}, {`"launch_ns": 150000`, `"launch_ns": "x"`},
+		{good, good + "{}"}, {good, good[:len(good)/2]}, {good, ""},
 	} {
 		bad := strings.Replace(good, change[0], change[1], 1)
 		if bad == good {
@@ -149,10 +152,13 @@ func extreme(r *rand.Rand, of backend.CurveGroup) Costs {
 	whole := func(least, most int) int { return int(pick(float64(least), float64(most))) }
 	return Costs{
 		Curve: of.Curve.String(), Group: of.Group.String(),
-		Addition: pick(1e-4, 1e6), Threads: whole(32, 2048), Entry: pick(0, 1e6), Bucket: pick(0, 1e6), Reduce: pick(0, 1e6), Launch: pick(0, 1e9), Copy: pick(0, 1e6),
+		Addition: pick(1e-4, 1e6), Threads: whole(32, 2048), Entry: pick(0, 1e6), Bucket: pick(0, 1e6),
+		Reduce: pick(0, 1e6), Launch: pick(0, 1e9), Copy: pick(0, 1e6),
 		Beside: pick(0, 10), Edwards: pick(0, 1e6), Pair: pick(0, 1e3), Invert: pick(0, 1e9), Affine: pick(0, 1e3), Step: pick(0, 1e9),
-		Overlap: whole(1<<10, backend.MaxCount), Piece: whole(LeastPiece, 1024), Chunk: whole(1<<10, backend.MaxCount), Shared: whole(LeastShared, 1<<20),
-		Together: whole(1, 1<<24), PairLevels: whole(1, MostPairLevels), PairTasks: whole(1<<10, 1<<26), FirstLevel: whole(1, 6), Level: whole(1, 4),
+		Overlap: whole(1<<10, backend.MaxCount), Piece: whole(LeastPiece, 1024), Chunk: whole(1<<10, backend.MaxCount),
+		Shared:   whole(LeastShared, 1<<20),
+		Together: whole(1, 1<<24), PairLevels: whole(1, MostPairLevels), PairTasks: whole(1<<10, 1<<26),
+		FirstLevel: whole(1, 6), Level: whole(1, 4),
 	}
 }
 
@@ -169,7 +175,8 @@ func FuzzTables(f *testing.F) {
 		if err := c.check(); err != nil {
 			t.Fatal(err)
 		}
-		in := Input{Curve: of.Curve, Group: of.Group, Count: 1 + int(float64(uint(1)<<r.IntN(28))*(1+r.Float64())), Memory: 130 << 30, Params: c.params(1 + r.IntN(1000))}
+		in := Input{Curve: of.Curve, Group: of.Group, Count: 1 + int(float64(uint(1)<<r.IntN(28))*(1+r.Float64())),
+			Memory: 130 << 30, Params: c.params(1 + r.IntN(1000))}
 		in.Params.Shared = min(in.Params.Shared, 227<<10)
 		if r.IntN(2) == 0 {
 			in.Multiples = ChooseMultiples(in, 64, in.Memory/2)

@@ -178,7 +178,8 @@ func (b *builder) some(archs []int, pattern string) error {
 			g.Go(func() error {
 				r, err := b.unit(u, arch)
 				for _, k := range r.Kernels {
-					fmt.Printf("%s sm_%d: %d registers, %d stack, %d+%d spills, %d instructions\n", k.Symbol, arch, k.Registers, k.Stack, k.SpillStores, k.SpillLoads, k.Instructions)
+					fmt.Printf("%s sm_%d: %d registers, %d stack, %d+%d spills, %d instructions\n", k.Symbol, arch,
+						k.Registers, k.Stack, k.SpillStores, k.SpillLoads, k.Instructions)
 				}
 				return err
 			})

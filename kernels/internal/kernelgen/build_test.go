@@ -77,7 +77,8 @@ echo "code of $last" >"$2"
 		}
 		text, _ := os.ReadFile(log)
 		var compiled []string
-		for _, unit := range [][2]string{{"one", "/one.cu"}, {"two", "/two.cu"}, {"bn254", "PIPPIN_CURVE=bn254 "}, {"bls12_377", "PIPPIN_CURVE=bls12_377 "}} {
+		for _, unit := range [][2]string{{"one", "/one.cu"}, {"two", "/two.cu"}, {"bn254", "PIPPIN_CURVE=bn254 "},
+			{"bls12_377", "PIPPIN_CURVE=bls12_377 "}} {
 			if strings.Contains(string(text), unit[1]) {
 				compiled = append(compiled, unit[0])
 			}

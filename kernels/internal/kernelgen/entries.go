@@ -68,112 +68,152 @@ func stackOf(root string) (map[string]int, error) {
 
 // table returns a family's Go file. seen has the unit of every symbol so far.
 func (f *family) table(root string, stacks map[string]int, seen map[string]string) ([]byte, error) {
-	var b bytes.Buffer
-	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	p("%s\n// Package %s is %s\npackage %s\n\nimport %q\n", generated, f.pkg(), f.doc, f.pkg(), module+"kernels")
 	constants, err := f.constants(root)
 	if err != nil {
 		return nil, err
 	}
-	if constants != nil {
-		p("\n// The numbers of %s.\nconst (\n", f.layout)
-		for _, c := range constants {
-			p("%s = %s", camel(c.name), identifier.ReplaceAllStringFunc(c.value, camel))
-			if c.comment != "" {
-				p(" // %s", c.comment)
-			}
-			p("\n")
-		}
-		p(")\n")
-	}
-
-	kernelsOf := make(map[string][]kernel)
+	t := &table{family: f, kernels: make(map[string][]kernel), stacks: stacks, seen: seen}
 	for i := range f.sources {
 		s := &f.sources[i]
-		ks, err := f.kernels(root, s)
-		if err != nil {
+		if t.kernels[s.name], err = f.kernels(root, s); err != nil {
 			return nil, err
 		}
-		kernelsOf[s.name] = ks
-		for _, k := range ks {
-			name := camel(k.name)
-			p("\n// %s is the parameters of the kernel %s of %s.cu.\ntype %s struct {\n", name, k.name, s.name, name)
-			for _, q := range k.params {
-				p("%s %s // %s\n", camel(q.name), kinds[q.kind], q.kind)
-			}
-			p("}\n\n// Words are the parameters in the kernel's order.\nfunc (p %s) Words() []uint64 {\nreturn []uint64{", name)
-			for i, q := range k.params {
-				if i > 0 {
-					p(", ")
-				}
-				if kinds[q.kind] == "bool" {
-					p("kernels.Flag(p.%s)", camel(q.name))
-				} else {
-					p("uint64(p.%s)", camel(q.name))
-				}
-			}
-			p("}\n}\n")
+	}
+	t.p("%s\n// Package %s is %s\npackage %s\n\nimport %q\n", generated, f.pkg(), f.doc, f.pkg(), module+"kernels")
+	t.constants(constants)
+	for i := range f.sources {
+		for _, k := range t.kernels[f.sources[i].name] {
+			t.launch(&f.sources[i], k)
 		}
 	}
-
 	for _, a := range f.axes() {
-		p("\n// %s is the kernels for %s.\ntype %s struct {\n", a.name, a.doc, a.name)
-		for i := range f.sources {
-			if s := &f.sources[i]; s.per.name == a.name {
-				for _, k := range kernelsOf[s.name] {
-					p("%[1]s kernels.Kernel[%[1]s]\n", camel(k.name))
-				}
-			}
-		}
-		p("}\n")
-		table := "all" + a.name
-		if a.key == nil {
-			p("\n// For%s gives them.\nfunc For%s() %s { return %s }\n\nvar %s = ", a.name, a.name, a.name, table, table)
-		} else {
-			p("\n// For%[1]s finds them by name; false when there are none.\nfunc For%[1]s(%[2]s string) (%[1]s, bool) {\nk, ok := %[3]s[kernels.Key(%[2]s)]\nreturn k, ok\n}\n\nvar %[3]s = map[string]%[1]s",
-				a.name, strings.Join(a.key, ", "), table)
-			p("{\n")
-		}
-		for _, n := range a.instances {
-			if a.key != nil {
-				p("%q: ", n.name)
-			} else {
-				p("%s", a.name)
-			}
-			p("{\n")
-			for i := range f.sources {
-				s := &f.sources[i]
-				if s.per.name != a.name {
-					continue
-				}
-				u := s.of(f, n)
-				for _, k := range kernelsOf[s.name] {
-					symbol := u.symbol(k)
-					if other, ok := seen[symbol]; ok && other != u.id() {
-						return nil, fmt.Errorf("%s is in %s and in %s", symbol, other, u.id())
-					}
-					seen[symbol] = u.id()
-					p("%s: kernels.Kernel[%s]{Entry: kernels.Entry{Unit: %q, Symbol: %q, Threads: %s", camel(k.name), camel(k.name), u.id(), symbol, k.threads)
-					if k.dynamic {
-						p(", Dynamic: true")
-					}
-					if stack := stacks[symbol]; stack > 0 {
-						p(", Stack: %d", stack)
-					}
-					p("}},\n")
-				}
-			}
-			p("}")
-			if a.key != nil {
-				p(",")
-			}
-			p("\n")
-		}
-		if a.key != nil {
-			p("}\n")
+		t.axis(a)
+		if err := t.instances(a); err != nil {
+			return nil, err
 		}
 	}
-	return b.Bytes(), nil
+	return t.text.Bytes(), nil
+}
+
+// table is a family's Go file while it is written.
+type table struct {
+	text    bytes.Buffer
+	family  *family
+	kernels map[string][]kernel // by the name of their source
+	stacks  map[string]int
+	seen    map[string]string
+}
+
+func (t *table) p(format string, args ...any) { fmt.Fprintf(&t.text, format, args...) }
+
+func (t *table) constants(constants []constant) {
+	if constants == nil {
+		return
+	}
+	t.p("\n// The numbers of %s.\nconst (\n", t.family.layout)
+	for _, c := range constants {
+		t.p("%s = %s", camel(c.name), identifier.ReplaceAllStringFunc(c.value, camel))
+		if c.comment != "" {
+			t.p(" // %s", c.comment)
+		}
+		t.p("\n")
+	}
+	t.p(")\n")
+}
+
+// launch writes the type of a kernel's parameters.
+func (t *table) launch(s *source, k kernel) {
+	name := camel(k.name)
+	t.p("\n// %s is the parameters of the kernel %s of %s.cu.\ntype %s struct {\n", name, k.name, s.name, name)
+	words := make([]string, len(k.params))
+	for i, q := range k.params {
+		t.p("%s %s // %s\n", camel(q.name), kinds[q.kind], q.kind)
+		words[i] = "uint64(p." + camel(q.name) + ")"
+		if kinds[q.kind] == "bool" {
+			words[i] = "kernels.Flag(p." + camel(q.name) + ")"
+		}
+	}
+	t.p("}\n\n// Words are the parameters in the kernel's order.\nfunc (p %s) Words() []uint64 {\n", name)
+	t.p("return []uint64{%s}\n}\n", strings.Join(words, ", "))
+}
+
+// axis writes the type of the kernels for one instance of an axis.
+func (t *table) axis(a axis) {
+	t.p("\n// %s is the kernels for %s.\ntype %s struct {\n", a.name, a.doc, a.name)
+	for _, s := range t.compiledFor(a) {
+		for _, k := range t.kernels[s.name] {
+			t.p("%[1]s kernels.Kernel[%[1]s]\n", camel(k.name))
+		}
+	}
+	t.p("}\n")
+}
+
+// instances writes the values of an axis' type, and the function that finds one.
+func (t *table) instances(a axis) error {
+	if a.key == nil {
+		t.p("\n// For%[1]s gives them.\nfunc For%[1]s() %[1]s { return all%[1]s }\n\nvar all%[1]s = %[1]s", a.name)
+		if err := t.instance(a, a.instances[0]); err != nil {
+			return err
+		}
+		t.p("\n")
+		return nil
+	}
+	t.p("\n// For%[1]s finds them by name; false when there are none.\nfunc For%[1]s(%[2]s string) (%[1]s, bool) {\n",
+		a.name, strings.Join(a.key, ", "))
+	t.p("k, ok := all%[1]s[kernels.Key(%[2]s)]\nreturn k, ok\n}\n\nvar all%[1]s = map[string]%[1]s{\n", a.name, strings.Join(a.key, ", "))
+	for _, n := range a.instances {
+		t.p("%q: ", n.name)
+		if err := t.instance(a, n); err != nil {
+			return err
+		}
+		t.p(",\n")
+	}
+	t.p("}\n")
+	return nil
+}
+
+// instance writes the fields of one value, in braces.
+func (t *table) instance(a axis, n instance) error {
+	t.p("{\n")
+	for _, s := range t.compiledFor(a) {
+		u := s.of(t.family, n)
+		for _, k := range t.kernels[s.name] {
+			if err := t.entry(u, k); err != nil {
+				return err
+			}
+		}
+	}
+	t.p("}")
+	return nil
+}
+
+// entry writes the field of one kernel.
+func (t *table) entry(u unit, k kernel) error {
+	symbol := u.symbol(k)
+	if other, ok := t.seen[symbol]; ok && other != u.id() {
+		return fmt.Errorf("%s is in %s and in %s", symbol, other, u.id())
+	}
+	t.seen[symbol] = u.id()
+	t.p("%[1]s: kernels.Kernel[%[1]s]{Entry: kernels.Entry{", camel(k.name))
+	t.p("Unit: %q, Symbol: %q, Threads: %s", u.id(), symbol, k.threads)
+	if k.dynamic {
+		t.p(", Dynamic: true")
+	}
+	if stack := t.stacks[symbol]; stack > 0 {
+		t.p(", Stack: %d", stack)
+	}
+	t.p("}},\n")
+	return nil
+}
+
+// compiledFor returns the family's sources that are compiled for an axis.
+func (t *table) compiledFor(a axis) (ss []*source) {
+	for i := range t.family.sources {
+		if s := &t.family.sources[i]; s.per.name == a.name {
+			ss = append(ss, s)
+		}
+	}
+	return ss
 }
 
 // axes returns the axes that a family uses, each once.

@@ -42,22 +42,31 @@ type instance struct {
 var curves = []string{"bn254", "bls12_377", "bls12_381", "bw6_761"}
 
 var (
-	once    = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
-	curve   = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
-	fields  = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
-	passes  = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
-	binary  = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
-	short   = axis{name: "Short", doc: "elements of GF(2^n) of so many words, such as w3", key: []string{"words"}, instances: perWords("w", "1", "2", "3", "4", "5", "6", "7", "8")}
-	narrow  = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("n", "1", "2", "4", "8", "16", "32")}
-	grouped = axis{name: "Grouped", doc: "numbers of so many words by so many threads each, such as g64 and 4", key: []string{"words", "threads"}, instances: perGroupOfThreads()}
-	powers  = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
-	groups  = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
+	once   = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
+	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
+	fields = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
+	passes = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread",
+		key: []string{"curve", "elements"}, instances: perPass()}
+	binary = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"},
+		instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
+	short = axis{name: "Short", doc: "elements of GF(2^n) of so many words, such as w3",
+		key: []string{"words"}, instances: perWords("w", "1", "2", "3", "4", "5", "6", "7", "8")}
+	narrow = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"},
+		instances: perWords("n", "1", "2", "4", "8", "16", "32")}
+	grouped = axis{name: "Grouped", doc: "numbers of so many words by so many threads each, such as g64 and 4",
+		key: []string{"words", "threads"}, instances: perGroupOfThreads()}
+	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number",
+		key: []string{"bits", "threads"}, instances: perPower()}
+	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 	// pairs are the groups for which additions of affine points won: all but BN254's.
-	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"}, instances: perGroup()[2 : 2*len(curves)]}
+	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"},
+		instances: perGroup()[2 : 2*len(curves)]}
 	// sums are the groups for which affine sums of tasks won over pairs, or over XYZZ sums.
-	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"}, instances: []instance{perGroup()[1], perGroup()[4]}}
+	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"},
+		instances: []instance{perGroup()[1], perGroup()[4]}}
 	// small are the groups of which small MSMs have a kernel of their own.
-	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own", key: []string{"curve", "group"}, instances: []instance{perGroup()[0], perGroup()[4], edwards}}
+	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own",
+		key: []string{"curve", "group"}, instances: []instance{perGroup()[0], perGroup()[4], edwards}}
 	// affine are the groups whose points spaces have.
 	affine = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()[:2*len(curves)]}
 	// forms are the groups that have bases in another form than gnark-crypto's.
@@ -155,7 +164,9 @@ func perGroup() (is []instance) {
 }
 
 // edwards is G1 of BLS12-377 in twisted Edwards form.
-var edwards = instance{"bls12_377_g1_edwards", []string{"PIPPIN_FOR=bls12_377_g1_edwards", "PIPPIN_CURVE=bls12_377", "PIPPIN_GROUP=g1", "PIPPIN_EDWARDS=1"}}
+var edwards = instance{
+	"bls12_377_g1_edwards", []string{"PIPPIN_FOR=bls12_377_g1_edwards", "PIPPIN_CURVE=bls12_377", "PIPPIN_GROUP=g1", "PIPPIN_EDWARDS=1"},
+}
 
 // bothOverFp: both groups of BW6-761 are over one field, so that the sums of
 // either are the same code; only the check of points knows the equation's b.
@@ -236,7 +247,8 @@ var families = []family{
 	},
 	{
 		// Only programs with the tag measured have their code.
-		path: "kernels/grid/measured", goPath: "kernels/internal/measured", doc: "kernels that are kept to be measured beside those in use: the parameters\n// of each, and tables of them.",
+		path: "kernels/grid/measured", goPath: "kernels/internal/measured",
+		doc: "kernels that are kept to be measured beside those in use: the parameters\n// of each, and tables of them.",
 		sources: []source{
 			{name: "reference", per: once, waits: true},
 			{name: "sliced", per: binary, waits: true},

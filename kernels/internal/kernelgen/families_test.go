@@ -19,9 +19,10 @@ func TestNewRows(t *testing.T) {
 		{name: "pass", per: fields}, {name: "tensor", per: fields},
 	}}}
 	for name, text := range map[string]string{
-		"pass.cu":    "#include \"layout.cuh\"\nPIPPIN_KERNEL((256), pass)(uint32_t* data, uint64_t log_n, flag inverse) {}\n",
-		"tensor.cu":  "PIPPIN_KERNEL_SHARED((128), pass_tensor)(uint32_t* data) {}\n",
-		"layout.cuh": "constexpr uint32_t tile_bits = 10;\nconstexpr uint32_t tile = 1 << tile_bits;  // elements\n\nconstexpr uint32_t hidden = 1;\n",
+		"pass.cu":   "#include \"layout.cuh\"\nPIPPIN_KERNEL((256), pass)(uint32_t* data, uint64_t log_n, flag inverse) {}\n",
+		"tensor.cu": "PIPPIN_KERNEL_SHARED((128), pass_tensor)(uint32_t* data) {}\n",
+		"layout.cuh": "constexpr uint32_t tile_bits = 10;\nconstexpr uint32_t tile = 1 << tile_bits;  // " +
+			"elements\n\nconstexpr uint32_t hidden = 1;\n",
 	} {
 		path := filepath.Join(dir, "kernels/grid/ntt", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -51,7 +52,8 @@ func TestNewRows(t *testing.T) {
 		t.Error("a constant that is not of the first block")
 	}
 	// Two kernels of one symbol are refused.
-	if err := os.WriteFile(filepath.Join(dir, "kernels/grid/ntt/tensor.cu"), []byte("PIPPIN_KERNEL((128), pass)(uint32_t* data) {}\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "kernels/grid/ntt/tensor.cu"),
+		[]byte("PIPPIN_KERNEL((128), pass)(uint32_t* data) {}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tables(dir); err == nil {

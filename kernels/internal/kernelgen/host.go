@@ -21,7 +21,8 @@ const hostFolder = "kernels/host"
 
 // hostFlags are those of every object. Without the last one GCC 12 stores one element
 // in the place of another in inverses of GF(2^64), two a thread.
-var hostFlags = []string{"-std=c++20", "-O2", "-fPIC", "-Wall", "-Wno-unknown-pragmas", "-fvisibility=hidden", "-fvisibility-inlines-hidden",
+var hostFlags = []string{"-std=c++20", "-O2", "-fPIC", "-Wall", "-Wno-unknown-pragmas",
+	"-fvisibility=hidden", "-fvisibility-inlines-hidden",
 	"-fno-tree-slp-vectorize"}
 
 // hostBuild compiles all kernels for the host, as a shared object for the fake
@@ -75,7 +76,8 @@ func hostBuild(root, out string) (string, error) {
 			}
 		}
 		g.Go(func() error {
-			args := slices.Concat(hostFlags, []string{"-I" + filepath.Join(root, "internal/cuda/driver/fakecuda")}, o.flags, []string{"-c", source, "-o", object})
+			args := slices.Concat(hostFlags, []string{"-I" + filepath.Join(root, "internal/cuda/driver/fakecuda")},
+				o.flags, []string{"-c", source, "-o", object})
 			if err := command(compiler, args...); err != nil {
 				return err
 			}

@@ -69,7 +69,8 @@ func TestSources(t *testing.T) {
 			}
 		}
 		if len(now) != len(m.Sources) || m.Digest != digest(now) || !slices.Equal(m.Flags, flags) {
-			t.Errorf("the manifest has %d sources with digest %s, there are %d with %s: %s", len(m.Sources), m.Digest, len(now), digest(now), rebuild(m.Architecture))
+			t.Errorf("the manifest has %d sources with digest %s, there are %d with %s: %s", len(m.Sources),
+				m.Digest, len(now), digest(now), rebuild(m.Architecture))
 		}
 	})
 }

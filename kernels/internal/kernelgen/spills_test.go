@@ -27,7 +27,8 @@ var spills = []struct {
 		{"pippin_bw6_761_g1_reduce", 80, 252, 404},
 		{"pippin_bw6_761_g1_reduce", 90, 276, 440},
 	}},
-	{"a point sum over Fp2 is 96 registers and the point to add 48, a product's operands and columns, which is a call, 150: more than the 255 there are", []spill{
+	{"a point sum over Fp2 is 96 registers and the point to add 48, a product's operands and columns, " +
+		"which is a call, 150: more than the 255 there are", []spill{
 		{"pippin_bls12_377_g2_accumulate", 80, 420, 680},
 		{"pippin_bls12_377_g2_accumulate", 90, 476, 780},
 		{"pippin_bls12_381_g2_accumulate", 80, 484, 784},
@@ -70,7 +71,8 @@ var spills = []struct {
 		{"pippin_bls12_381_g2_multiples", 80, 264, 288},
 		{"pippin_bls12_381_g2_multiples", 90, 336, 364},
 	}},
-	{"registers are bounded so that three to five blocks share a multiprocessor; eight elements are 64 or 96 registers, a factor and what a product has under way 50 or 70, and one element more or less in memory is cheaper than a block less", []spill{
+	{"registers are bounded so that three to five blocks share a multiprocessor; eight elements are 64 or 96 registers, " +
+		"a factor and what a product has under way 50 or 70, and one element more or less in memory is cheaper than a block less", []spill{
 		{"pippin_bls12_377_4_down", 90, 4, 8},
 		{"pippin_bls12_377_8_down", 80, 260, 184},
 		{"pippin_bls12_377_8_down", 90, 256, 180},
@@ -96,14 +98,16 @@ var spills = []struct {
 		{"pippin_bw6_761_8_up", 80, 672, 680},
 		{"pippin_bw6_761_8_up", 90, 664, 676},
 	}},
-	{"a product of GF(2^2048) and its middle half are 192 registers, a leaf's operands and product 64: all that there are, and addresses", []spill{
+	{"a product of GF(2^2048) and its middle half are 192 registers, a leaf's operands and product 64: " +
+		"all that there are, and addresses", []spill{
 		{"pippin_1024_binary_inverse", 90, 4, 4},
 		{"pippin_2048_binary_inverse", 80, 128, 132},
 		{"pippin_2048_binary_inverse", 90, 100, 116},
 		{"pippin_2048_binary_mul", 80, 120, 128},
 		{"pippin_2048_binary_mul", 90, 232, 244},
 	}},
-	{"20 samples of a number, of p and of its columns are 120 registers, a square's columns and those exchanged 80 more; kept in memory between products", []spill{
+	{"20 samples of a number, of p and of its columns are 120 registers, a square's columns and those " +
+		"exchanged 80 more; kept in memory between products", []spill{
 		{"pippin_1024_1_power", 80, 32, 48},
 		{"pippin_1024_1_power", 90, 16, 20},
 		{"pippin_1536_2_power", 80, 52, 88},
@@ -111,7 +115,8 @@ var spills = []struct {
 		{"pippin_4096_4_power", 80, 160, 320},
 		{"pippin_4096_4_power", 90, 80, 160},
 	}},
-	{"registers are bounded so that two to four blocks share a multiprocessor: a sum, the point to add and a product are as many or more, and a product's table is made in calls, once for a hundred doublings", []spill{
+	{"registers are bounded so that two to four blocks share a multiprocessor: a sum, the point to add " +
+		"and a product are as many or more, and a product's table is made in calls, once for a hundred doublings", []spill{
 		{"pippin_bn254_g1_product", 80, 80, 100},
 		{"pippin_bn254_g2_product", 80, 200, 184},
 		{"pippin_bls12_377_g1_product", 80, 192, 196},
@@ -157,7 +162,8 @@ var spills = []struct {
 		{"pippin_bls12_381_g2_row_windows", 90, 540, 548},
 		{"pippin_bw6_761_g1_row_windows", 90, 492, 488},
 	}},
-	{"Jacobian points over Fp2 or of 24 words are 72 registers each, a product in a call 100 or 150 more; and a few words over calls, in code that is not hot", []spill{
+	{"Jacobian points over Fp2 or of 24 words are 72 registers each, a product in a call 100 or 150 " +
+		"more; and a few words over calls, in code that is not hot", []spill{
 		{"pippin_bls12_377_g2_seeds", 80, 224, 316},
 		{"pippin_bls12_377_g2_table", 80, 188, 280},
 		{"pippin_bls12_381_g2_seeds", 80, 196, 268},

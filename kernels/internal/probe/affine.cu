@@ -58,7 +58,8 @@ __global__ void fill(uint32_t* points, uint64_t n, uint32_t* values, uint64_t en
 }
 
 template <class F>
-__global__ void __launch_bounds__(threads) by_xyzz(const uint32_t* points, const uint32_t* values, uint32_t length, uint64_t tasks, uint32_t* out) {
+__global__ void __launch_bounds__(threads) by_xyzz(const uint32_t* points, const uint32_t* values, uint32_t length,
+                                                   uint64_t tasks, uint32_t* out) {
   const uint64_t t = (uint64_t)blockIdx.x * threads + threadIdx.x;
   if (t >= tasks) return;
   values += t * length;
@@ -112,7 +113,8 @@ __device__ __forceinline__ void invert(uint4* shared, uint32_t lane) {
 // Blocks are those of a multiprocessor, at least. room: of a block, K (sum x, sum y, product before) in pieces. Sums go to out, x then y.
 template <class F, uint32_t K, uint32_t Blocks>
 __global__ void __launch_bounds__(threads, Blocks)
-by_affine(const uint32_t* points, const uint32_t* values, uint32_t length, uint64_t groups, uint4* room, uint32_t* next, uint32_t* out, uint32_t* special) {
+by_affine(const uint32_t* points, const uint32_t* values, uint32_t length, uint64_t groups, uint4* room, uint32_t* next,
+          uint32_t* out, uint32_t* special) {
   using elem = typename F::elem;
   constexpr uint32_t pieces = F::words / 4;
   __shared__ uint4 products[pieces * threads];
@@ -235,8 +237,11 @@ struct trial {
     cudaFuncAttributes a;
     CHECK(cudaFuncGetAttributes(&a, by_affine<F, K, Blocks>));
     right = right && found[1] == 0 && found[2] == 0;
-    std::printf("%-10s affine, %2u sums a thread, %u blocks  %6.2f G additions/s  %8.3f ms, %d registers, %zu bytes of stack, %u special, %u wrong of %llu\n", name, K, Blocks,
-                groups * K * threads * (length - 1) / ms / 1e6, ms, a.numRegs, a.localSizeBytes, found[1], found[2], (unsigned long long)(groups * K * threads));
+    std::printf("%-10s affine, %2u sums a thread, %u blocks  %6.2f G additions/s  %8.3f ms, "
+                "%d registers, %zu bytes of stack, %u special, %u wrong of %llu\n",
+                name, K, Blocks,
+                groups * K * threads * (length - 1) / ms / 1e6, ms, a.numRegs, a.localSizeBytes, found[1], found[2],
+                (unsigned long long)(groups * K * threads));
     CHECK(cudaFree(room));
   }
 

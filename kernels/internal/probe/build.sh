@@ -18,7 +18,8 @@ mkdir -p "$out"
 
 cd "$here"
 # What the measurements are of.
-digest=$(cat ../../thread/*.cuh ../../curves/*.cuh measure.cuh table.cuh throughput.cu tables.cu ../../warp/sliced.cuh ../../grid/measured/sliced.cu register_cache.cu | sha256sum | cut -c1-16)
+digest=$(cat ../../thread/*.cuh ../../curves/*.cuh measure.cuh table.cuh throughput.cu tables.cu \
+  ../../warp/sliced.cuh ../../grid/measured/sliced.cu register_cache.cu | sha256sum | cut -c1-16)
 flags+=(-DPIPPIN_SOURCE_DIGEST="\"$digest\"")
 printf '%s\n' main.cu part_*.cu throughput.cu tables.cu register_cache.cu |
   xargs -P "${JOBS:-2}" -I{} "$nvcc" "${flags[@]}" -c -o "$out/{}.o" {}

@@ -5,7 +5,7 @@
 //
 // go test builds the host's program with g++ (CXX names another compiler), with
 // every function on a few arguments, and tries some of the mutants, faults that
-// the models must see. scripts/test-probe does all of it, with sanitizers. With
+// the models must see. scripts/long probe does all of it, with sanitizers. With
 // PIPPIN_PROBE=FILE it drives that program instead, which is how the same tests
 // run on a GPU: build.sh makes one. PIPPIN_REQUIRE_CXX=1 makes a missing compiler
 // a failure rather than a skip.

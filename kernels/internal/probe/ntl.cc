@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
 #else
   const char* products = "without carry-less multiplication";
 #endif
-  std::printf("{\n  \"machine\": {\"cpu\": \"%u processors\", \"library\": \"NTL %s, %s\"},\n  \"runs\": [", std::thread::hardware_concurrency(), NTL_VERSION, products);
+  std::printf("{\n  \"machine\": {\"cpu\": \"%u processors\", \"library\": \"NTL %s, %s\"},\n  \"runs\": [",
+              std::thread::hardware_concurrency(), NTL_VERSION, products);
   const char* comma = "\n";
   for (int a = 1; a < argc; a++) {
     const int threads = std::atoi(argv[a]);

@@ -11,7 +11,9 @@ static int sms;
 
 // x is the place on the table's axis: bits, or threads in all.
 static void line(const std::string& method, int bits, double x, double gops, double ms, int regs, int local, int grid, int block) {
-  std::printf("%s    {\"op\": \"table\", \"table\": \"%s\", \"method\": \"%s\", \"bits\": %d, \"x\": %.0f, \"gops\": %.6f, \"min_ms\": %.5f, ", first_line ? "" : ",\n", table,
+  std::printf("%s    {\"op\": \"table\", \"table\": \"%s\", \"method\": \"%s\", "
+              "\"bits\": %d, \"x\": %.0f, \"gops\": %.6f, \"min_ms\": %.5f, ",
+              first_line ? "" : ",\n", table,
               method.c_str(), bits, x, gops, ms);
   std::printf("\"regs\": %d, \"local_bytes\": %d, \"grid\": %d, \"block\": %d, \"checked\": true}", regs, local, grid, block);
   first_line = false;

@@ -37,7 +37,8 @@ __global__ void sums(volatile uint32_t* x, volatile uint32_t* y, const mp::modul
 }
 
 template <int Bits, bool Local>
-static void measure_local(const mp::modulus<mp::limbs_for(Bits), Bits>& m, const std::vector<uint32_t>& x, const std::vector<uint32_t>& y, uint64_t n) {
+static void measure_local(const mp::modulus<mp::limbs_for(Bits), Bits>& m, const std::vector<uint32_t>& x,
+                          const std::vector<uint32_t>& y, uint64_t n) {
   constexpr int N = mp::limbs_for(Bits), steps = 64, block = 256;
   const char* method = Local ? "local" : "global";
   uint32_t *dx = to_device(x), *dy = to_device(y);
@@ -254,7 +255,8 @@ static int run(const std::string& which) {
   } else if (which == "layout") {
     layouts<109>(), layouts<163>(), layouts<191>(), layouts<239>(), layouts<512>(), layouts<1024>();
   } else if (which == "code") {
-    in_ptx_and_c<109>(), in_ptx_and_c<131>(), in_ptx_and_c<163>(), in_ptx_and_c<191>(), in_ptx_and_c<239>(), in_ptx_and_c<512>(), in_ptx_and_c<1024>();
+    in_ptx_and_c<109>(), in_ptx_and_c<131>(), in_ptx_and_c<163>(), in_ptx_and_c<191>(), in_ptx_and_c<239>(),
+    in_ptx_and_c<512>(), in_ptx_and_c<1024>();
   } else if (which == "grid") {
     grids<mul_op<5>, 131>("schoolbook"), grids<karatsuba_op<5>, 131>("Karatsuba");
     grids<mul_op<8>, 239>("schoolbook"), grids<karatsuba_op<8>, 239>("Karatsuba");

@@ -27,9 +27,10 @@ import (
 
 var (
 	duration = flag.Duration("attack", time.Second, "how long each attack takes")
-	requests = flag.Int("requests", 0, "how many requests each of the attacks with nonsense makes, in half an hour at most; 0 for as many as fit")
-	p99      = flag.Duration("p99", 0, "the most that 99 of 100 calls of the well-behaved session may take; 0 only reports it")
-	record   = flag.String("record", "", "a file for what was measured, as JSON")
+	requests = flag.Int("requests", 0, "how many requests each of the attacks with nonsense makes, in "+
+		"half an hour at most; 0 for as many as fit")
+	p99    = flag.Duration("p99", 0, "the most that 99 of 100 calls of the well-behaved session may take; 0 only reports it")
+	record = flag.String("record", "", "a file for what was measured, as JSON")
 )
 
 // The environment that makes the test binary an attack.
@@ -159,7 +160,7 @@ type measured struct {
 }
 
 // TestAttacks: whatever another user does, the daemon lives within its memory and a
-// well-behaved session is answered, rightly. How soon is for scripts/attack to look at.
+// well-behaved session is answered, rightly. How soon is for scripts/long attack to look at.
 func TestAttacks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be somebody else")

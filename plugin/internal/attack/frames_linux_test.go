@@ -73,7 +73,8 @@ func (f *framed) call(method string, m wireformat.Message, more int) (stream uin
 	}
 	stream = f.next
 	f.next += 2
-	if err := f.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.headers.Bytes(), EndHeaders: true}); err != nil {
+	if err := f.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.headers.Bytes(),
+		EndHeaders: true}); err != nil {
 		return 0, err
 	}
 	b = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b)+more)), b...)

@@ -47,7 +47,9 @@ type loaded struct {
 // Info implements backend.Backend.
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
-		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements(), Numbers: backend.NumberOps()},
+		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{
+			MSM: backend.CurveGroups(), Elements: backend.SpaceElements(), Numbers: backend.NumberOps(),
+		},
 		Devices: []backend.Device{{Name: "sha256", Memory: 1 << 40, Detail: fmt.Sprintf("%d arenas, %d files, %d pieces",
 			b.Arenas.Load(), b.Files.Load(), b.Pieces.Load())}},
 	}

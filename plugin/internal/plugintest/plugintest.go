@@ -35,7 +35,8 @@ func Dir(t testing.TB) string {
 		if buildDir, buildErr = os.MkdirTemp("", "testplugin"); buildErr != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-o", filepath.Join(buildDir, "msm-backend-test"), "github.com/pippin-zk/pippin/plugin/internal/testplugin")
+		cmd := exec.Command("go", "build", "-o", filepath.Join(buildDir, "msm-backend-test"),
+			"github.com/pippin-zk/pippin/plugin/internal/testplugin")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			buildErr = errors.New(err.Error() + "\n" + string(out))

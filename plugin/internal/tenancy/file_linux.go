@@ -46,7 +46,8 @@ func flush(b *backend.Bases) bool {
 	err = raw.Control(func(fd uintptr) {
 		var fs unix.Statfs_t
 		if unix.Fstatfs(int(fd), &fs) == nil && keepsTime[int64(fs.Type)] {
-			failed = unix.SyncFileRange(int(fd), 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|unix.SYNC_FILE_RANGE_WAIT_AFTER) != nil
+			failed = unix.SyncFileRange(int(fd), 0, 0,
+				unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|unix.SYNC_FILE_RANGE_WAIT_AFTER) != nil
 		}
 	})
 	return err == nil && !failed

@@ -26,7 +26,8 @@ func (s *Shared) reserve(user int, size int64) error {
 		s.mu.Lock()
 		err := s.fitsUserLocked(user, size)
 		if used := s.resident + s.room.apart; err == nil && s.o.Room > 0 && size > s.o.Room-used {
-			err = fmt.Errorf("%w: %d bytes, and bases and vectors of all sessions are %d of the %d that there may be", backend.ErrOutOfMemory, size, used, s.o.Room)
+			err = fmt.Errorf("%w: %d bytes, and bases and vectors of all sessions are %d of the %d that there may be",
+				backend.ErrOutOfMemory, size, used, s.o.Room)
 		}
 		if err == nil {
 			s.room.apart += size
@@ -43,7 +44,8 @@ func (s *Shared) reserve(user int, size int64) error {
 // fitsUserLocked returns an error when a user may not have so much more.
 func (s *Shared) fitsUserLocked(user int, size int64) error {
 	if held := s.room.users[user]; s.o.UserRoom > 0 && size > s.o.UserRoom-held {
-		return fmt.Errorf("%w: %d bytes, and this user's sessions hold %d of the %d bytes of bases and vectors that one user may; free some, or raise the daemon's --quota-memory",
+		return fmt.Errorf("%w: %d bytes, and this user's sessions hold %d of the %d bytes of bases and "+
+			"vectors that one user may; free some, or raise the daemon's --quota-memory",
 			backend.ErrOutOfMemory, size, held, s.o.UserRoom)
 	}
 	return nil

@@ -89,7 +89,8 @@ func (s *Session) take(what string, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.quota > 0 && size > s.quota-s.held {
-		return fmt.Errorf("%w: %s of %d bytes, and this session holds %d of the %d bytes of bases and vectors that it may; free some, or raise the daemon's --quota-memory",
+		return fmt.Errorf("%w: %s of %d bytes, and this session holds %d of the %d bytes of bases and "+
+			"vectors that it may; free some, or raise the daemon's --quota-memory",
 			backend.ErrOutOfMemory, what, size, s.held, s.quota)
 	}
 	s.held += size

@@ -226,7 +226,8 @@ func (l *load) move() {
 
 // read loads bases from their source. said is the digest that they are said to
 // have; progress is told of their coming. Both may be nil.
-func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, q *queue, said *backend.Digest, progress *load, identity file, isFile bool) (_ *entry, err error) {
+func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, q *queue, said *backend.Digest,
+	progress *load, identity file, isFile bool) (_ *entry, err error) {
 	size := b.Size()
 	if err := s.reserve(user, size); err != nil {
 		return nil, err

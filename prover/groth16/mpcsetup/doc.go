@@ -25,8 +25,9 @@
 // # Secrets
 //
 // A contribution draws numbers that nobody may know afterwards. All copies of them are wiped,
-// those of the backend too, but for what gnark-crypto's products leave of them. Nothing that multiplies points takes a time independent of them,
-// neither here nor in gnark: contribute where nobody can measure it.
+// those of the backend too, but for what gnark-crypto's products leave of them. Nothing that
+// multiplies points takes a time independent of them, neither here nor in gnark: contribute
+// where nobody can measure it.
 //
 // # Trust
 //

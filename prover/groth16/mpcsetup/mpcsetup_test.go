@@ -145,7 +145,8 @@ func TestCeremony(t *testing.T) {
 	t.Run("BW6-761", func(t *testing.T) { testCeremony[bw6761mpc.Phase1](t, mpcsetup.BW6761, ecc.BW6_761, "cubic") })
 }
 
-func testCeremony[T, P1, P2 any, S comparable, U, C, Q, E, R any, PT phase1[T, C], PQ phase2[Q, C, E, R]](t *testing.T, c *mpcsetup.Ceremony[P1, P2, S, U, C, Q, E, R], curve ecc.ID, circuit string) {
+func testCeremony[T, P1, P2 any, S comparable, U, C, Q, E, R any, PT phase1[T, C], PQ phase2[Q, C, E, R]](t *testing.T,
+	c *mpcsetup.Ceremony[P1, P2, S, U, C, Q, E, R], curve ecc.ID, circuit string) {
 	defer mpcsetup.Part(37)() // programs of a few points, as a long ceremony has them
 	ctx := t.Context()
 	var f faulty.Backends
@@ -352,7 +353,8 @@ func TestWrongPhase1(t *testing.T) {
 	if err := c.VerifyPhase1Step(ctx, nil, before, c.NewPhase1(small)); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("of nobody: %v", err)
 	}
-	if _, err := c.VerifyPhase1(ctx, nil, small, nil, []*mpcsetup.BN254Phase1{p}); err == nil || !strings.Contains(err.Error(), "contribution 0") {
+	if _, err := c.VerifyPhase1(ctx, nil, small, nil, []*mpcsetup.BN254Phase1{p}); err == nil ||
+		!strings.Contains(err.Error(), "contribution 0") {
 		t.Errorf("without the one before: %v", err)
 	}
 }
@@ -470,7 +472,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 
 	system := compile(t, ecc.BN254, samples.ByName("commitments")).(*cs.R1CS)
-	commons, err := mpcsetup.BN254.SealPhase1(ctx, e, mpcsetup.BN254.NewPhase1(int(ecc.NextPowerOfTwo(uint64(system.GetNbConstraints())))), nil)
+	commons, err := mpcsetup.BN254.SealPhase1(ctx, e,
+		mpcsetup.BN254.NewPhase1(int(ecc.NextPowerOfTwo(uint64(system.GetNbConstraints())))), nil)
 	must(t, err)
 	q, _, err := mpcsetup.BN254.InitializePhase2(ctx, e, system, commons)
 	must(t, err)

@@ -82,7 +82,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase2(ctx context.Context, e *
 func (p *phase2[P1, P2, U]) consistent() error {
 	n := len(*p.sigma)
 	if len(*p.sigmaCKK) != n || len(*p.proofs) != n || n > mostCommitments {
-		return fmt.Errorf("%w: %d, %d and %d parts for commitments, at most %d are possible", backend.ErrInvalidInput, len(*p.sigmaCKK), n, len(*p.proofs), mostCommitments)
+		return fmt.Errorf("%w: %d, %d and %d parts for commitments, at most %d are possible",
+			backend.ErrInvalidInput, len(*p.sigmaCKK), n, len(*p.proofs), mostCommitments)
 	}
 	return nil
 }
@@ -120,7 +121,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase2(ctx context.Contex
 }
 
 // multiply sets the points of a phase to those of another with delta and the sigmas times x.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiply(ctx context.Context, e *engine.Engine, to, p *phase2[P1, P2, U], x []S, opts []Option) error {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiply(ctx context.Context, e *engine.Engine,
+	to, p *phase2[P1, P2, U], x []S, opts []Option) error {
 	inverse := make([]S, 1)
 	defer clear(inverse)
 	c.fr.InverseTo(&inverse[0], &x[0])
@@ -203,7 +205,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2Step(ctx context.Contex
 // SealPhase2 returns the keys of a circuit: it multiplies the numbers of the last
 // contribution by those that a beacon gives, as gnark's Phase2.Seal does. q stays as it is.
 // The keys share memory with evaluations and commons.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase2(ctx context.Context, e *engine.Engine, q *Q, commons *C, evaluations *E, beacon []byte, opts ...Option) (pk groth16.ProvingKey, vk groth16.VerifyingKey, err error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase2(ctx context.Context, e *engine.Engine, q *Q,
+	commons *C, evaluations *E, beacon []byte, opts ...Option) (pk groth16.ProvingKey, vk groth16.VerifyingKey, err error) {
 	p := c.phase2(q)
 	if err := p.consistent(); err != nil {
 		return nil, nil, err
@@ -227,7 +230,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase2(ctx context.Context, e *
 // VerifyPhase2 does what gnark's VerifyPhase2 does: it checks all contributions for a
 // circuit, in their order, and seals the last. OnPoints hears of the beginning, of each
 // contribution and of the seal.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2(ctx context.Context, e *engine.Engine, r1cs *R, commons *C, beacon []byte, contributions []*Q, opts ...Option) (pk groth16.ProvingKey, vk groth16.VerifyingKey, err error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2(ctx context.Context, e *engine.Engine,
+	r1cs *R, commons *C, beacon []byte, contributions []*Q, opts ...Option) (pk groth16.ProvingKey, vk groth16.VerifyingKey, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {
 		q, evaluations, err := c.InitializePhase2(ctx, e, r1cs, commons, opts...)
 		if err != nil {

@@ -118,7 +118,8 @@ func TestHintsSayWhatGnarksSay(t *testing.T) {
 			if strings.Contains(name, "Ext") {
 				n, extra = 12, append(extra, random(order))
 			}
-			for _, k := range [][2]*big.Int{{random(order), random(order)}, {big.NewInt(0), big.NewInt(0)}, {big.NewInt(0), random(order)}, {big.NewInt(1), big.NewInt(5)}} {
+			for _, k := range [][2]*big.Int{{random(order), random(order)}, {big.NewInt(0), big.NewInt(0)},
+				{big.NewInt(0), random(order)}, {big.NewInt(1), big.NewInt(5)}} {
 				in := append([]frontend.Variable{k[0], k[1]}, extra...)
 				same(name, samples.CallOf(hint, n, len(in)), &samples.Call{In: in})
 				same(name, samples.CallOf(hint, n+1, len(in)), &samples.Call{In: in})

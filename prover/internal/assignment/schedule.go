@@ -32,6 +32,25 @@ const (
 //     are solved beside the levels, and awaited where they are needed, and
 //   - checks: instructions that set no wire. They are solved whenever a processor has
 //     nothing else to do.
+//
+// Ten instructions, of the inputs a and b. Levels that are not drawn are empty; there are 192.
+//
+//	level     0          1          2          100        160        161
+//	        0 c=a*b -> 2 e=c*c -> 5 g=e*e -> 6 h=g*g -> 7 i=h*h -> 9 i*j=a
+//	            \----------\----> 4 c*e=b                            ^
+//	        1 d=b*b -> 3 f=d*d -------------------->  8 j=f*f -------/
+//
+// In gnark's order 1 and 3 are solved in the levels 0 and 1. But level 160 is the first that
+// needs f, so 3 may be solved as late as in level 159, and 1 before it. They wait, in two
+// parts, since one reads the other. 4 and 9 only check. So the schedule is
+//
+//	step                 0                1, 2  3    4       5
+//	levels               [0] [2] [5]            [6]          [7 8]
+//	released after them  part 0, part 1
+//	awaited before them                              part 0  part 1
+//	checks               4                                   9
+//
+// where part 0 is [1], part 1 is [3], and part 1 begins when part 0 has ended.
 
 // plan is an order in which to solve a system. It is only read.
 type plan struct {
@@ -176,8 +195,9 @@ func (f *facts) make(p *planner) {
 	f.plan.Store(p.schedule())
 }
 
-// planner makes the schedule of a system.
-type planner struct {
+// problem is what a schedule is made from: a system, and what the solver knows of its
+// instructions. It is only read.
+type problem struct {
 	sys     *constraint.System
 	kinds   []kind
 	tables  []*table
@@ -185,16 +205,25 @@ type planner struct {
 	foreign map[solver.HintID]bool  // hints that are not of gnark's library
 	square  int                     // of an element's length, in that of four words
 
-	inputs uint32
-	end    int32   // the number of levels: when what only checks read is needed
-	set    []int32 // by wire: the level that sets it; -1 is none
-	needed []int32 // by wire: the first level that needs it
-	part   []int32 // by wire: the part of waiting instructions that sets it; -1 is none
+	inputs uint32 // wires before the first that an instruction sets
+	end    int32  // the number of levels: when what only checks read is needed
+}
+
+// planner makes the schedule of a problem, in three passes over the instructions.
+type planner struct {
+	problem
+
+	// Of the first pass and the second, by wire.
+	set    []int32 // the level that sets it; -1 is none
+	needed []int32 // the first level that needs it
+
+	// Of the third pass.
+	part  []int32 // by wire: the part of waiting instructions that sets it; -1 is none
+	parts []*open
+	reads []int32 // for a moment
 
 	entries map[uint32][]int // by wire: the tables that it is an entry of
 	of      []entries        // by table
-	parts   []*open
-	reads   []int32 // for a moment
 }
 
 // entries is what a planner knows of the entries of a table, as one.
@@ -220,16 +249,19 @@ type open struct {
 
 func newPlanner[S limbs, PS curves.Scalar[S]](r *run[S, PS]) *planner {
 	var e S
-	p := &planner{sys: r.sys, kinds: r.kinds, tables: r.tables, square: len(e) * len(e) / 16, known: make(map[solver.HintID]entry), foreign: foreignHints(r.sys)}
+	known := make(map[solver.HintID]entry)
 	for _, h := range r.hints {
-		p.known[h.id] = h.entry
+		known[h.id] = h.entry
 	}
-	return p
+	return &planner{problem: problem{
+		sys: r.sys, kinds: r.kinds, tables: r.tables, known: known, foreign: foreignHints(r.sys), square: len(e) * len(e) / 16,
+		inputs: uint32(len(r.sys.Public) + len(r.sys.Secret)), end: int32(len(r.sys.Levels)),
+	}}
 }
 
 // worth returns how many everyday instructions, of 0.1 us, one is worth. The figures are
 // rough: of a multiplication in an emulated field, for the hints.
-func (p *planner) worth(in *constraint.PackedInstruction) int {
+func (p *problem) worth(in *constraint.PackedInstruction) int {
 	data := p.sys.CallData[in.StartCallData:]
 	const inverse = 16
 	switch p.kinds[in.BlueprintID] {
@@ -278,8 +310,6 @@ func (p *planner) schedule() *plan {
 }
 
 func (p *planner) begin() {
-	p.end = int32(len(p.sys.Levels))
-	p.inputs = uint32(len(p.sys.Public) + len(p.sys.Secret))
 	wires := int(p.inputs) + p.sys.NbInternalVariables
 	p.set, p.needed, p.part = make([]int32, wires), make([]int32, wires), make([]int32, wires)
 	for i := range p.set {
@@ -304,7 +334,7 @@ func (p *planner) begin() {
 
 // terms calls f for the wires of a linear expression that are no inputs, and returns what
 // follows it.
-func (p *planner) terms(data []uint32, f func(wire uint32)) []uint32 {
+func (p *problem) terms(data []uint32, f func(wire uint32)) []uint32 {
 	end := 1 + 2*int(data[0])
 	for i := 2; i < end; i += 2 {
 		p.wire(data[i], f)
@@ -312,7 +342,7 @@ func (p *planner) terms(data []uint32, f func(wire uint32)) []uint32 {
 	return data[end:]
 }
 
-func (p *planner) wire(wire uint32, f func(wire uint32)) {
+func (p *problem) wire(wire uint32, f func(wire uint32)) {
 	if wire != constant && wire >= p.inputs {
 		f(wire)
 	}
@@ -321,7 +351,7 @@ func (p *planner) wire(wire uint32, f func(wire uint32)) {
 // visit calls f for the wires that an instruction reads or sets, but for the entries of
 // tables. out tells that the wire is set for sure; a constraint sets the one that has
 // no value.
-func (p *planner) visit(in *constraint.PackedInstruction, f func(wire uint32, out bool)) {
+func (p *problem) visit(in *constraint.PackedInstruction, f func(wire uint32, out bool)) {
 	data := p.sys.CallData[in.StartCallData:]
 	reads := func(wire uint32) { f(wire, false) }
 	lists := func(data []uint32, n int) {
@@ -385,14 +415,14 @@ func (p *planner) setters() (roles []role) {
 
 // commits reports whether an instruction is the row of a commitment, which only reads: it
 // leaves a wire without a value as it is.
-func (p *planner) commits(in *constraint.PackedInstruction) bool {
+func (p *problem) commits(in *constraint.PackedInstruction) bool {
 	data := p.sys.CallData[in.StartCallData:]
 	return p.kinds[in.BlueprintID] == kindSparse && constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT
 }
 
 // stays reports whether an instruction keeps its level: hints of users, which may rely on
 // gnark's order, and what is work for all processors.
-func (p *planner) stays(in *constraint.PackedInstruction) bool {
+func (p *problem) stays(in *constraint.PackedInstruction) bool {
 	data := p.sys.CallData[in.StartCallData:]
 	switch p.kinds[in.BlueprintID] {
 	case kindHint:
@@ -419,10 +449,7 @@ func (p *planner) needs(roles []role) {
 				if p.set[wire] != int32(l) {
 					return
 				}
-				first = min(first, p.needed[wire])
-				for _, t := range p.entries[wire] {
-					first = min(first, p.of[t].needed)
-				}
+				first = min(first, p.due(wire))
 			})
 			last := int32(l) // in which it could be solved
 			if int(first) >= l+slack && !p.stays(in) {
@@ -441,6 +468,15 @@ func (p *planner) needs(roles []role) {
 	}
 }
 
+// due returns the first level that needs a wire, by itself or as an entry of a table.
+func (p *planner) due(wire uint32) int32 {
+	first := p.needed[wire]
+	for _, t := range p.entries[wire] {
+		first = min(first, p.of[t].needed)
+	}
+	return first
+}
+
 // table returns the table that an instruction reads, or nil.
 func (p *planner) table(in *constraint.PackedInstruction) *entries {
 	if p.kinds[in.BlueprintID] != kindLookup {
@@ -452,12 +488,7 @@ func (p *planner) table(in *constraint.PackedInstruction) *entries {
 // order makes the plan.
 func (p *planner) order(roles []role) *plan {
 	made := new(plan)
-	room := make([]uint32, 0, len(roles)) // of all lists
-	keep := func(list []uint32) []uint32 {
-		from := len(room)
-		room = append(room, list...)
-		return room[from:len(room):len(room)]
-	}
+	kept := make(room, 0, len(roles))
 	var own, last []uint32
 	var s step
 	checking, before := 0, 0 // parts of earlier steps
@@ -478,45 +509,57 @@ func (p *planner) order(roles []role) *plan {
 		}
 		if len(own) > 0 {
 			l := p.levelOf(own, len(level))
-			l.list = keep(own)
+			l.list = kept.keep(own)
 			s.levels = append(s.levels, l)
 		}
 		if (l+1)%stride == 0 || l == len(p.sys.Levels)-1 {
 			for _, o := range p.parts[before:] {
-				slices.Sort(o.list)
-				o.list = keep(o.list)
-				slices.Sort(o.reads)
-				o.reads = slices.Compact(o.reads)
+				o.end(&kept)
 			}
 			before = len(p.parts)
 			slices.Sort(last[s.checks:])
-			s.checks = len(last)
-			s.levels = slices.Clip(s.levels)
-			s.short = true
-			for i := range s.levels {
-				s.short = s.short && s.levels[i].worth < crew.Alone
-			}
+			s.end(len(last))
 			made.steps = append(made.steps, s)
 			s = step{checks: s.checks}
 		}
 	}
 	p.number(made)
-	made.checks = keep(last)
+	made.checks = kept.keep(last)
 	made.share = max(shareSize*len(last)/max(checking, 1), 1)
 	return made
 }
 
+// room has the lists of a plan, one after the other: an instruction is in one of them.
+type room []uint32
+
+// keep returns a copy of a list in the room.
+func (r *room) keep(list []uint32) []uint32 {
+	from := len(*r)
+	*r = append(*r, list...)
+	return (*r)[from:len(*r):len(*r)]
+}
+
+// end completes a part: its step has no more instructions.
+func (o *open) end(kept *room) {
+	slices.Sort(o.list)
+	o.list = kept.keep(o.list)
+	slices.Sort(o.reads)
+	o.reads = slices.Compact(o.reads)
+}
+
+// end completes a step. checks is how many there are in it and before.
+func (s *step) end(checks int) {
+	s.checks = checks
+	s.levels = slices.Clip(s.levels)
+	s.short = true
+	for i := range s.levels {
+		s.short = s.short && s.levels[i].worth < crew.Alone
+	}
+}
+
 // number numbers the parts in the order in which they are needed.
 func (p *planner) number(made *plan) {
-	// What a part reads comes before it, and is needed when it is, or before.
-	all := slices.Clone(p.parts)
-	slices.SortStableFunc(all, func(a, b *open) int { return cmp.Or(a.step-b.step, a.depth-b.depth) })
-	for _, o := range slices.Backward(all) {
-		for _, r := range o.reads {
-			p.parts[r].needed = min(p.parts[r].needed, o.needed)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *open) int { return a.needed - b.needed })
+	all := p.sorted()
 	made.waiting, made.parts = make([][]uint32, len(all)), make([]crew.Part, len(all))
 	for i, o := range all {
 		o.number = int32(i)
@@ -542,10 +585,23 @@ func (p *planner) number(made *plan) {
 	}
 }
 
-// levelOf returns a level of instructions of one of gnark's, which had so many. Those that
-// take long are dealt out, so that equal shares of the list take about as long.
+// sorted returns the parts in the order in which they are needed. What a part reads comes
+// before it, and is needed when it is, or before.
+func (p *planner) sorted() []*open {
+	all := slices.Clone(p.parts)
+	slices.SortStableFunc(all, func(a, b *open) int { return cmp.Or(a.step-b.step, a.depth-b.depth) })
+	for _, o := range slices.Backward(all) {
+		for _, r := range o.reads {
+			p.parts[r].needed = min(p.parts[r].needed, o.needed)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *open) int { return a.needed - b.needed })
+	return all
+}
+
+// levelOf returns a level of instructions, which are some of those of one of gnark's levels. of
+// is how many that one had.
 func (p *planner) levelOf(list []uint32, of int) level {
-	const piles = 8
 	worths := make([]int, len(list))
 	var l level
 	for i, k := range list {
@@ -557,33 +613,58 @@ func (p *planner) levelOf(list []uint32, of int) level {
 		}
 	}
 	if !l.alone && len(list) > 2 && slices.Max(worths) > 4*slices.Min(worths) {
-		order := make([]int, len(list))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return worths[b] - worths[a] })
-		dealt := make([]uint32, 0, len(list))
-		for pile := range piles {
-			for i := pile; i < len(order); i += piles {
-				dealt = append(dealt, list[order[i]])
-			}
-		}
-		copy(list, dealt)
+		deal(list, worths)
 	}
 	return l
+}
+
+// deal puts instructions in an order in which equal shares of the list take about as long.
+func deal(list []uint32, worths []int) {
+	const piles = 8
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return worths[b] - worths[a] })
+	dealt := make([]uint32, 0, len(list))
+	for pile := range piles {
+		for i := pile; i < len(order); i += piles {
+			dealt = append(dealt, list[order[i]])
+		}
+	}
+	copy(list, dealt)
 }
 
 // wait returns the part in which a waiting instruction of level l is solved, one after
 // those of the wires that it reads. before is how many parts there were before the step.
 func (p *planner) wait(in *constraint.PackedInstruction, l, before int) *open {
-	depth, first := 0, p.end
+	depth, first := p.awaits(in, l, before)
+	t, step := p.table(in), l/stride
+	if t != nil && t.step == step {
+		depth = max(depth, t.depth)
+	}
+	needed := int(first) / stride
+	if first == p.end {
+		needed = (len(p.sys.Levels) + stride - 1) / stride
+	}
+	o, number := p.open(before, step, depth, needed)
+	o.reads = append(o.reads, p.reads...)
+	if t != nil {
+		o.ask(int(in.BlueprintID), t)
+	}
+	p.give(in, l, number, depth)
+	return o
+}
+
+// awaits notes in p.reads which parts a waiting instruction of level l reads. It returns how
+// many of its own step have to be solved before it, one after the other, and the first level
+// that needs what it sets.
+func (p *planner) awaits(in *constraint.PackedInstruction, l, before int) (depth int, first int32) {
+	first = p.end
 	reads := p.reads[:0]
 	p.visit(in, func(wire uint32, _ bool) {
 		if p.set[wire] == int32(l) {
-			first = min(first, p.needed[wire])
-			for _, k := range p.entries[wire] {
-				first = min(first, p.of[k].needed)
-			}
+			first = min(first, p.due(wire))
 		} else if part := p.part[wire]; part >= 0 {
 			if int(part) >= before {
 				depth = max(depth, p.parts[part].depth+1)
@@ -594,19 +675,13 @@ func (p *planner) wait(in *constraint.PackedInstruction, l, before int) *open {
 		}
 	})
 	p.reads = reads
-	t, step := p.table(in), l/stride
-	if t != nil && t.step == step {
-		depth = max(depth, t.depth)
-	}
-	needed := int(first) / stride
-	if first == p.end {
-		needed = (len(p.sys.Levels) + stride - 1) / stride
-	}
-	o, number := p.open(before, step, depth, needed)
-	o.reads = append(o.reads, reads...)
-	if t != nil {
-		o.ask(int(in.BlueprintID), t)
-	}
+	return depth, first
+}
+
+// give notes that a part sets the wires that an instruction of level l sets, and the entries of
+// tables among them. depth is the part's.
+func (p *planner) give(in *constraint.PackedInstruction, l int, number int32, depth int) {
+	step := l / stride
 	p.visit(in, func(wire uint32, _ bool) {
 		if p.set[wire] != int32(l) {
 			return
@@ -623,7 +698,6 @@ func (p *planner) wait(in *constraint.PackedInstruction, l, before int) *open {
 			t.depth = max(t.depth, depth+1)
 		}
 	})
-	return o
 }
 
 // ask notes that a part reads a table.

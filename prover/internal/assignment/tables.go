@@ -19,7 +19,8 @@ func (w *worker[S, PS]) count(c *call) (bool, error) {
 		return false, err
 	}
 	inputs := uint64(c.n - 2)
-	if !ok1 || !ok2 || rows == 0 || length == 0 || length > 8 || rows > inputs/length || inputs%length != 0 || inputs == rows*length || uint64(c.to-c.from) != rows {
+	if !ok1 || !ok2 || rows == 0 || length == 0 || length > 8 || rows > inputs/length || inputs%length != 0 ||
+		inputs == rows*length || uint64(c.to-c.from) != rows {
 		return false, nil
 	}
 	table := &counted{rows: int(rows), length: int(length), width: 64 / int(length), inputs: c.n - 2}

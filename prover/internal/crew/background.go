@@ -47,7 +47,8 @@ type state struct {
 
 // Begin gives the crew a background of these parts. An earlier one has ended.
 func (c *Crew) Begin(parts []Part, part func(worker, part, share int) error, loose func(worker, share int) error) {
-	b := &Background{parts: parts, state: make([]state, len(parts)), ready: make([]atomic.Uint64, (len(parts)+63)/64), doPart: part, doLoose: loose}
+	b := &Background{parts: parts, state: make([]state, len(parts)), ready: make([]atomic.Uint64, (len(parts)+63)/64),
+		doPart: part, doLoose: loose}
 	for i := range parts {
 		b.state[i].left.Store(int32(parts[i].Reads) + 1)
 	}

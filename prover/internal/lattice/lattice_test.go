@@ -14,7 +14,8 @@ import (
 	bandersnatch381 "github.com/consensys/gnark-crypto/ecc/bls12-381/bandersnatch"
 )
 
-var cases = flag.Int("cases", 0, "cases of TestRandom for each modulus and function, a tenth of them for the slow one; all edges are compared with gnark-crypto then. 0: what seconds allow")
+var cases = flag.Int("cases", 0, "cases of TestRandom for each modulus and function, a tenth of them "+
+	"for the slow one; all edges are compared with gnark-crypto then. 0: what seconds allow")
 
 // modulus is r with a lambda.
 type modulus struct {

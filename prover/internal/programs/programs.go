@@ -95,7 +95,8 @@ func Differences[P, S any](e *engine.Engine, g *msm.Group[P, S], dst, plus, minu
 
 // each returns a program that sets dst to the first of some vectors after a step. The step
 // is given where the vectors and the scalars are.
-func each[P, S any](e *engine.Engine, g *msm.Group[P, S], dst []P, vectors [][]P, scalars []S, step func([]backend.Range, backend.Range) backend.Step) Program {
+func each[P, S any](e *engine.Engine, g *msm.Group[P, S], dst []P, vectors [][]P, scalars []S,
+	step func([]backend.Range, backend.Range) backend.Step) Program {
 	element := backend.PointOf(g.Curve(), g.Group())
 	space := engine.Space{Elements: backend.Elements{Element: element, Count: len(dst) * len(vectors)}}
 	return Program{len(dst), func(ctx context.Context) error {

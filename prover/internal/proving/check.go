@@ -26,7 +26,8 @@ type Count struct {
 func CheckCounts(counts ...Count) error {
 	for _, c := range counts {
 		if c.Got < c.Want || c.Got > c.Want && !c.OrMore {
-			return fmt.Errorf("%w: the key has %d %s, the constraint system needs %d: it is for another circuit", backend.ErrInvalidInput, c.Got, c.What, c.Want)
+			return fmt.Errorf("%w: the key has %d %s, the constraint system needs %d: it is for another circuit",
+				backend.ErrInvalidInput, c.Got, c.What, c.Want)
 		}
 	}
 	return nil

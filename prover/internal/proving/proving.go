@@ -129,7 +129,8 @@ type Key[P any] struct {
 }
 
 // Load loads a key into an engine; a nil engine is one in this process.
-func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P], load func(context.Context, *engine.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
+func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P],
+	load func(context.Context, *engine.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
 	k := &Key[P]{opts: o}
 	if k.engine, k.end, err = resident.Or(ctx, engine); err != nil {
 		return nil, err
@@ -142,7 +143,8 @@ func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P], load 
 
 // Prove proves with the key that find returns, once more when that was closed in
 // between.
-func Prove[P any](find func(context.Context) (*Key[P], error), ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (P, error) {
+func Prove[P any](find func(context.Context) (*Key[P], error), ccs constraint.ConstraintSystem,
+	w witness.Witness, opts []gnark.ProverOption) (P, error) {
 	ctx := context.Background()
 	for {
 		k, err := find(ctx)
@@ -159,11 +161,13 @@ func Prove[P any](find func(context.Context) (*Key[P], error), ccs constraint.Co
 
 // Prove returns a proof, verified if that is wanted. A proof that does not verify is made
 // again in this process.
-func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
+func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness,
+	opts []gnark.ProverOption) (proof P, err error) {
 	return k.prove(ctx, k.scheme, ccs, w, opts)
 }
 
-func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
+func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.ConstraintSystem,
+	w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
 	var none P
 	if !k.begin() {
 		return none, fmt.Errorf("prover: %w", backend.ErrClosed)
@@ -191,7 +195,8 @@ func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.Constra
 		return none, fmt.Errorf("proving again in this process: %w (the first proof: %w)", err, refused)
 	}
 	if err := k.opts.Verify(proof, w); err != nil {
-		return none, fmt.Errorf("%w, not when it is made again in this process either: %w (are the verifier's options the prover's?)", ErrNotVerified, err)
+		return none, fmt.Errorf("%w, not when it is made again in this process either: %w (are the "+
+			"verifier's options the prover's?)", ErrNotVerified, err)
 	}
 	return proof, nil
 }
@@ -199,7 +204,8 @@ func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.Constra
 // ProveAll yields the proof of each witness, or its error, in the order of the
 // witnesses, with at most inFlight of them worked at or waiting to be yielded. When
 // ctx ends it says so once for all that are left.
-func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, witnesses iter.Seq[witness.Witness], inFlight int, opts []gnark.ProverOption) iter.Seq2[P, error] {
+func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem,
+	witnesses iter.Seq[witness.Witness], inFlight int, opts []gnark.ProverOption) iter.Seq2[P, error] {
 	type result struct {
 		proof P
 		err   error
@@ -250,7 +256,8 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, 
 }
 
 // again makes a proof again, in this process.
-func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (none P, err error) {
+func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness,
+	cfg *gnark.ProverConfig) (none P, err error) {
 	e, err := resident.Open(ctx)
 	if err != nil {
 		return none, err

@@ -38,7 +38,8 @@ func NewVectors[T Session[T], V any]() *Vectors[T, V] {
 
 // Beside returns the vectors in the backend of a session. They stay until release. If they
 // are not there yet, load brings them, in a session of their own.
-func (p *Vectors[T, V]) Beside(ctx context.Context, s T, load func(context.Context, T) (T, V, error)) (_ V, release func() error, err error) {
+func (p *Vectors[T, V]) Beside(ctx context.Context, s T, load func(context.Context, T) (T, V, error)) (_ V,
+	release func() error, err error) {
 	var none V
 	select {
 	case p.turn <- struct{}{}:

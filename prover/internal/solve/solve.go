@@ -54,7 +54,8 @@ func TakeTurn(ctx context.Context) (release func(), err error) {
 // constraint does not hold, of which it says what is wrong. Hints are called twice then.
 // That is a phase of its own, one for defects of our solver, which are a warning too, once in
 // a process. The caller wipes the solution, and gives it back.
-func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Option, commit assignment.Commit[S]) (*assignment.Solution[S], error) {
+func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Option,
+	commit assignment.Commit[S]) (*assignment.Solution[S], error) {
 	opts = append(slices.Clone(opts), solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), s.Solver.Hint(commit)))
 	cfg, err := solver.NewConfig(opts...)
 	log := logger.Logger()
@@ -63,7 +64,8 @@ func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Opt
 		start := time.Now()
 		if !assignment.Compared() {
 			warnHints.Do(func() {
-				log.Warn().Str("gnark", gnark.Version.String()).Msg("the hints of this version of gnark have not been compared with pippin's, so that gnark's are called: solving takes longer")
+				log.Warn().Str("gnark", gnark.Version.String()).Msg("the hints of this version of gnark have not " +
+					"been compared with pippin's, so that gnark's are called: solving takes longer")
 			})
 		}
 		sol, err := s.Solver.Solve(ctx, s.System, inputs, cfg, commit)

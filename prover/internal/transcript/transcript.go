@@ -75,7 +75,8 @@ func failed(err error) error {
 
 // Fold returns the challenge by which polynomials opened at one point are folded, as
 // gnark-crypto's KZG verifier computes it.
-func Fold[P, S any](g1 *group.Ops[P, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, point S, digests []P, claimed []S, data ...[]byte) (c S, err error) {
+func Fold[P, S any](g1 *group.Ops[P, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, point S,
+	digests []P, claimed []S, data ...[]byte) (c S, err error) {
 	const name = "gamma"
 	t := New(g1, fr, h, lock, name)
 	if err := t.Scalars(name, point); err != nil {

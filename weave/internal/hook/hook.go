@@ -152,7 +152,8 @@ func (r *Runtime) report(kind, what string) {
 // MultiExp is to fail with it, and otherwise leaves the MSM to gnark-crypto and
 // *p as it was. Scalars and points are read during the call; points of which
 // bases are kept resident stay reachable as long as those are.
-func Of[P, J, S any](r *Runtime, g *msm.Group[P, S], fromAffine func(*J, *P) *J) func(p *J, points []P, scalars []S, config ecc.MultiExpConfig) (bool, error) {
+func Of[P, J, S any](r *Runtime, g *msm.Group[P, S], fromAffine func(*J, *P) *J) func(p *J, points []P,
+	scalars []S, config ecc.MultiExpConfig) (bool, error) {
 	return func(p *J, points []P, scalars []S, config ecc.MultiExpConfig) (bool, error) {
 		n := len(points)
 		if n < r.o.Threshold || n == 0 || n != len(scalars) || n > backend.MaxCount || config.NbTasks > maxTasks {

@@ -630,7 +630,8 @@ func TestFromEnv(t *testing.T) {
 			return ""
 		})
 	}
-	o, err := read("PIPPIN_BACKEND=cuda", "PIPPIN_WEAVE_THRESHOLD=77", "PIPPIN_WEAVE_CACHE=3GiB", "PIPPIN_WEAVE_IDLE=90s", "PIPPIN_WEAVE_STRICT=1")
+	o, err := read("PIPPIN_BACKEND=cuda", "PIPPIN_WEAVE_THRESHOLD=77", "PIPPIN_WEAVE_CACHE=3GiB",
+		"PIPPIN_WEAVE_IDLE=90s", "PIPPIN_WEAVE_STRICT=1")
 	if err != nil || o.Backend != "cuda" || o.Threshold != 77 || o.Cache != 3<<30 || o.Idle != 90*time.Second || !o.Strict {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -640,7 +641,8 @@ func TestFromEnv(t *testing.T) {
 	if o, err = read(); err != nil || o.Threshold != 0 || o.Cache != 0 || o.Strict || o.Trace != nil {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, bad := range []string{"THRESHOLD=x", "THRESHOLD=-1", "CACHE=1GB", "CACHE=-1", "CACHE=9000000TiB", "IDLE=10", "IDLE=0s", "STRICT=yes", "TRACE=/no/such/folder/file"} {
+	for _, bad := range []string{"THRESHOLD=x", "THRESHOLD=-1", "CACHE=1GB", "CACHE=-1", "CACHE=9000000TiB",
+		"IDLE=10", "IDLE=0s", "STRICT=yes", "TRACE=/no/such/folder/file"} {
 		if _, err := read("PIPPIN_WEAVE_" + bad); err == nil {
 			t.Errorf("%s is taken", bad)
 		}

@@ -79,7 +79,9 @@ func fromEnv(getenv func(string) string) (o Options, err error) {
 		return o, bad("PIPPIN_WEAVE_STRICT", "0 or 1")
 	}
 	o.Backend = getenv("PIPPIN_BACKEND")
-	o.Open = opener.New(inProcess, plugin.Spec{Search: plugin.Search{Dirs: filepath.SplitList(getenv("PIPPIN_PLUGIN_DIR")), Path: getenv("PATH")}})
+	o.Open = opener.New(inProcess, plugin.Spec{
+		Search: plugin.Search{Dirs: filepath.SplitList(getenv("PIPPIN_PLUGIN_DIR")), Path: getenv("PATH")},
+	})
 	if v := getenv("PIPPIN_WEAVE_THRESHOLD"); v != "" {
 		if o.Threshold, err = strconv.Atoi(v); err != nil || o.Threshold < 0 {
 			return o, bad("PIPPIN_WEAVE_THRESHOLD", "a number of points")

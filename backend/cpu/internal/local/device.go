@@ -17,7 +17,9 @@ func device() backend.Device {
 	if name == "" {
 		name = runtime.GOARCH
 	}
-	return backend.Device{Name: name, Memory: memory(), Detail: fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH), Host: true}
+	return backend.Device{
+		Name: name, Memory: memory(), Detail: fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH), Host: true,
+	}
 }
 
 // memory returns the machine's memory in bytes, or 0 when not known.

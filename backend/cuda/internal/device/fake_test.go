@@ -159,7 +159,8 @@ func TestWorkMemoryIsWiped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(turn.Compute.Fill(work, 0xee), turn.Compute.Download(results.Span().Slice(0, 100), work.Slice(0, 100)), finish(turn)); err != nil {
+		if err := errors.Join(turn.Compute.Fill(work, 0xee),
+			turn.Compute.Download(results.Span().Slice(0, 100), work.Slice(0, 100)), finish(turn)); err != nil {
 			t.Fatal(err)
 		}
 		end(t, turn)

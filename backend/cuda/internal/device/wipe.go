@@ -19,7 +19,8 @@ type eraser struct {
 func (d *Device) eraser(stack int64) (*eraser, error) {
 	k, ok := memory.Covering(int(stack))
 	if !ok {
-		return nil, fmt.Errorf("%w: a kernel leaves %d bytes of secrets on the stack of a thread, which nothing overwrites: compile it so that it spills less",
+		return nil, fmt.Errorf("%w: a kernel leaves %d bytes of secrets on the stack of a thread, which "+
+			"nothing overwrites: compile it so that it spills less",
 			backend.ErrUnsupported, stack)
 	}
 	d.erasers.Lock()
@@ -45,7 +46,9 @@ func (d *Device) eraser(stack int64) (*eraser, error) {
 	e := &eraser{
 		kernel: Kernel[memory.Overwrite]{Function: f.Function, Threads: k.Overwrite.Threads, left: &d.stack},
 		stacks: driver.Launch{Grid: driver.Dim{X: info.Multiprocessors * blocks}, Block: block, Cooperative: info.Cooperative},
-		wide:   driver.Launch{Grid: driver.Dim{X: info.Multiprocessors}, Block: block, Shared: info.SharedPerBlock, Cooperative: info.Cooperative},
+		wide: driver.Launch{
+			Grid: driver.Dim{X: info.Multiprocessors}, Block: block, Shared: info.SharedPerBlock, Cooperative: info.Cooperative,
+		},
 	}
 	d.erasers.of[k.Overwrite.Symbol] = e
 	return e, nil

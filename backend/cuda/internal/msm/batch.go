@@ -168,5 +168,7 @@ func (c *Computer) paramsFor(of backend.Elements, points int) msmplan.Params {
 
 // inputFor returns the input of a plan for count of the bases, without multiples.
 func (c *Computer) inputFor(of backend.Elements, count int, stream bool, memory int64) msmplan.Input {
-	return msmplan.Input{Curve: of.Curve, Group: of.Group, Count: count, Together: 1, Stream: stream, Memory: memory, Params: c.paramsFor(of, count)}
+	return msmplan.Input{
+		Curve: of.Curve, Group: of.Group, Count: count, Together: 1, Stream: stream, Memory: memory, Params: c.paramsFor(of, count),
+	}
 }

@@ -159,7 +159,8 @@ func (s *step) uploads() bool { return !s.plan.Resident || s.Bases.host != nil }
 // step launches the phases for one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
-	p := &phases{Plan: s.plan, groupKernels: s.kernels, points: s.n, piece: s.plan.PieceOf(s.n), TaskLists: s.plan.Work.Lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
+	p := &phases{Plan: s.plan, groupKernels: s.kernels, points: s.n, piece: s.plan.PieceOf(s.n),
+		TaskLists: s.plan.Work.Lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
 		memory: x.memory.Slice(x.workAt, s.plan.Work.Size), mark: x.turn.Mark}
 	if s.plan.Overlaps() {
 		p.ahead = x.turn.Beside

@@ -195,7 +195,8 @@ func TestSideBySide(t *testing.T) {
 
 		bad := bytes.Repeat([]byte{0xff}, bases.Curve.ScalarBytes())
 		copy(jobs[4].Bytes[5*len(bad):], bad)
-		if _, err := c.Compute(t.Context(), jobs); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "job 4: ") || !strings.Contains(err.Error(), "scalar 5 ") {
+		if _, err := c.Compute(t.Context(), jobs); !errors.Is(err, backend.ErrInvalidInput) ||
+			!strings.Contains(err.Error(), "job 4: ") || !strings.Contains(err.Error(), "scalar 5 ") {
 			t.Errorf("with scalar 5 of job 4 too large: %v", err)
 		}
 		if err := bases.Free(); err != nil {
@@ -268,7 +269,9 @@ func TestOnCard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			places := []driver.HostSpan{pinned.Span().Slice(0, rounds[0].Results()), pinned.Span().Slice(device.Align(rounds[0].Results()), rounds[1].Results())}
+			places := []driver.HostSpan{
+				pinned.Span().Slice(0, rounds[0].Results()), pinned.Span().Slice(device.Align(rounds[0].Results()), rounds[1].Results()),
+			}
 			for i, r := range rounds {
 				if err := r.Queue(t.Context(), turn, scalars.Span(), memory.Slice(0, r.Work()), places[i]); err != nil {
 					t.Fatal(err)
@@ -414,7 +417,8 @@ func TestExtremeTables(t *testing.T) {
 	for range 6 {
 		costs := h200().Costs(s.bases.Curve, s.bases.Group, s.bases.Count)
 		pick := func(values ...float64) float64 { return values[r.IntN(len(values))] }
-		for _, v := range []*float64{&costs.Entry, &costs.Bucket, &costs.Reduce, &costs.Launch, &costs.Copy, &costs.Beside, &costs.Edwards, &costs.Pair, &costs.Invert} {
+		for _, v := range []*float64{&costs.Entry, &costs.Bucket, &costs.Reduce, &costs.Launch, &costs.Copy,
+			&costs.Beside, &costs.Edwards, &costs.Pair, &costs.Invert} {
 			*v = pick(0, *v, 10)
 		}
 		costs.Overlap, costs.Chunk, costs.PairTasks, costs.Piece = 1<<10<<r.IntN(18), 1<<10<<r.IntN(18), 1<<10<<r.IntN(16), 16<<r.IntN(6)

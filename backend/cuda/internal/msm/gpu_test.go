@@ -30,12 +30,14 @@ var (
 	levels  = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
 	over    = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
 	pairs   = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
-	running = flag.String("affine", "", "levels of affine additions one entry after the other that TestTimes tries beside the plan's choice, 0 for none, such as 0,4")
-	quads   = flag.Float64("quads", -1, "what TestTimes takes an addition by four threads for, in additions by one: 0 has none, a negative number is the table's")
-	inTurn  = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
-	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
-	most    = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
-	memory  = flag.Int64("memory", 0, "bytes of device memory to use")
+	running = flag.String("affine", "", "levels of affine additions one entry after the other that "+
+		"TestTimes tries beside the plan's choice, 0 for none, such as 0,4")
+	quads = flag.Float64("quads", -1, "what TestTimes takes an addition by four threads for, in "+
+		"additions by one: 0 has none, a negative number is the table's")
+	inTurn = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
+	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
+	most   = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
+	memory = flag.Int64("memory", 0, "bytes of device memory to use")
 )
 
 // plansOf is the plans of what computers computed since their last forget.
@@ -189,8 +191,10 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 		}
 		slices.Sort(times)
 		for _, used := range plansOf[c][len(plansOf[c])-1:] {
-			fmt.Printf("%v %v 2^%d %v %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v levels=%d affine=%v piece=%d reduction=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), p.Key().Set, dist,
-				ms(times[0]), ms(times[2]), used.Width, used.Windows, used.Sets, used.Chunks, used.Levels, used.Affine, used.Piece, used.Params.FirstLevel, used.Params.Level, used.Need()>>20, used.Cost())
+			fmt.Printf("%v %v 2^%d %v %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v levels=%d "+
+				"affine=%v piece=%d reduction=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), p.Key().Set, dist,
+				ms(times[0]), ms(times[2]), used.Width, used.Windows, used.Sets, used.Chunks, used.Levels,
+				used.Affine, used.Piece, used.Params.FirstLevel, used.Params.Level, used.Need()>>20, used.Cost())
 		}
 		for _, k := range slices.Sorted(maps.Keys(phases)) {
 			fmt.Printf(" %s %.2f", k, ms(phases[k]))

@@ -146,8 +146,10 @@ func TestAffineSums(t *testing.T) {
 					}
 					for _, used := range plansOf[c] {
 						rows := used.Params.AffinePlaces * msmplan.AffineRows * 128
-						if waves := int(used.MaxPairTasks()) > rows; !used.Affine || used.Levels != of.levels || len(used.Chunks) > 1 != of.chunks || waves != of.waves {
-							t.Errorf("affine: %v, %d levels, chunks %v, at most %d tasks: not what this test is for", used.Affine, used.Levels, used.Chunks, used.MaxPairTasks())
+						if waves := int(used.MaxPairTasks()) > rows; !used.Affine || used.Levels != of.levels ||
+							len(used.Chunks) > 1 != of.chunks || waves != of.waves {
+							t.Errorf("affine: %v, %d levels, chunks %v, at most %d tasks: not what this test is for",
+								used.Affine, used.Levels, used.Chunks, used.MaxPairTasks())
 						}
 					}
 				}

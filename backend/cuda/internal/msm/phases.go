@@ -90,10 +90,11 @@ func (p *phases) clear() error {
 func (p *phases) entries(scalars driver.Span, check bool, base int, read *driver.Event, mark func(string) error) error {
 	m, s, n := &p.Work, &p.Sort, p.points
 	tiles := driver.Dim{X: s.Tiles(n), Y: p.MSMs()}
-	if err := p.binsCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsCount.Threads}, Shared: 4 * s.Row}, kernel.BinsCount{
-		Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
-		Counts: p.address(m.Counts), Totals: p.address(m.Next), Check: check, Bad: p.address(m.Bad), Base: base,
-	}); err != nil {
+	if err := p.binsCount.LaunchShaped(p.ahead,
+		driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsCount.Threads}, Shared: 4 * s.Row}, kernel.BinsCount{
+			Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
+			Counts: p.address(m.Counts), Totals: p.address(m.Next), Check: check, Bad: p.address(m.Bad), Base: base,
+		}); err != nil {
 		return err
 	}
 	if err := mark("digits"); err != nil {
@@ -110,10 +111,11 @@ func (p *phases) entries(scalars driver.Span, check bool, base int, read *driver
 	} else if err := p.makeRuns(); err != nil {
 		return err
 	}
-	if err := p.binsScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsScatter.Threads}, Shared: p.ScatterShared()}, kernel.BinsScatter{
-		Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
-		Counts: p.address(m.Counts), Next: p.address(m.Next), Multiple: p.RowStride(), Values: p.address(values), Keys: rests,
-	}); err != nil {
+	if err := p.binsScatter.LaunchShaped(p.ahead,
+		driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsScatter.Threads}, Shared: p.ScatterShared()}, kernel.BinsScatter{
+			Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
+			Counts: p.address(m.Counts), Next: p.address(m.Next), Multiple: p.RowStride(), Values: p.address(values), Keys: rests,
+		}); err != nil {
 		return err
 	}
 	if err := p.ahead.Record(read); err != nil {
@@ -151,18 +153,20 @@ func (p *phases) sortBins() error {
 	m, s := &p.Work, &p.Sort
 	first, next, binTiles, rests, end := p.address(m.First), p.address(m.Next), p.address(m.Tiles), p.address(m.Rests), p.address(m.End)
 	tiles := driver.Dim{X: p.MSMs()*p.Windows*p.points/kernel.SortTile + s.Bins} // of all bins, at most
-	if err := p.restCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restCount.Threads}, Shared: 4 << s.Shift}, kernel.RestCount{
-		First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests, Counts: end,
-	}); err != nil {
+	if err := p.restCount.LaunchShaped(p.ahead,
+		driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restCount.Threads}, Shared: 4 << s.Shift}, kernel.RestCount{
+			First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests, Counts: end,
+		}); err != nil {
 		return err
 	}
 	if err := p.makeRuns(); err != nil {
 		return err
 	}
-	return p.restScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restScatter.Threads}, Shared: s.RestShared()}, kernel.RestScatter{
-		First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests,
-		Values: p.address(m.Between), Ends: end, Out: p.address(p.TaskLists.Values),
-	})
+	return p.restScatter.LaunchShaped(p.ahead,
+		driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restScatter.Threads}, Shared: s.RestShared()}, kernel.RestScatter{
+			First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests,
+			Values: p.address(m.Between), Ends: end, Out: p.address(p.TaskLists.Values),
+		})
 }
 
 // makeRuns gives every bucket its place among the values, by how many entries it has.
@@ -204,7 +208,8 @@ func (p *phases) addPairs(points kernels.Pointer) (left, values kernels.Pointer,
 			}
 			err := errors.Join(
 				p.pairsThere.Launch(p.stream, threads, 1, there),
-				p.pairsInvert.Launch(p.stream, (threads+kernel.InvertEach-1)/kernel.InvertEach, 1, kernel.PairsInvert{Products: there.Products, N: threads}),
+				p.pairsInvert.Launch(p.stream, (threads+kernel.InvertEach-1)/kernel.InvertEach, 1,
+					kernel.PairsInvert{Products: there.Products, N: threads}),
 				p.pairsBack.Launch(p.stream, threads, 1, kernel.PairsBack{
 					Work: there.Work, Tasks: there.Tasks, Values: values, Points: points, Sums: there.Sums, Before: there.Before,
 					Products: there.Products, From: from, Room: room, Level: level, Last: level == p.Levels-1, Slots: left, Numbers: numbers,

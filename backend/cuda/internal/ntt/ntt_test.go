@@ -360,7 +360,8 @@ func fits(logN, tile int, passes []int) bool {
 	level := 0
 	for i, bits := range passes {
 		last := i == len(passes)-1
-		if bits < 1 || bits > tile || !last && bits < tile-kernel.LogThreads || !last && tile-bits > logN-level-bits || last && i > 0 && tile > logN {
+		if bits < 1 || bits > tile || !last && bits < tile-kernel.LogThreads ||
+			!last && tile-bits > logN-level-bits || last && i > 0 && tile > logN {
 			return false
 		}
 		level += bits

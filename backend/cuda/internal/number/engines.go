@@ -30,7 +30,7 @@ type engines struct {
 }
 
 // chosen are the engines by words, from what each computes a second on an H200
-// (bench/results/h200/numbers-engines.json, by scripts/bench-numbers-cuda);
+// (bench/results/h200/numbers-engines.json, by scripts/long bench-numbers-cuda);
 // other widths are computed by block.
 var chosen = map[int]engines{
 	1:   {residues: byThread, powers: byThread, slow: byThread},

@@ -197,7 +197,8 @@ func (c *card) engine(name string, words int) {
 			width = 1
 		}
 		for _, bad := range []struct{ a, p *big.Int }{{one, new(big.Int).Sub(ps[0], one)}, {ps[0], ps[0]}, {new(big.Int), one}} {
-			if _, err := c.run(op, words, 1, []*big.Int{bad.a}, []*big.Int{new(big.Int)}, []*big.Int{bad.p}, width); !errors.Is(err, backend.ErrInvalidInput) {
+			if _, err := c.run(op, words, 1, []*big.Int{bad.a}, []*big.Int{new(big.Int)}, []*big.Int{bad.p},
+				width); !errors.Is(err, backend.ErrInvalidInput) {
 				c.Errorf("%s, %v of %x modulo %x: %v", name, op, bad.a, bad.p, err)
 			}
 		}

@@ -82,7 +82,8 @@ var shapes = map[int]shape{32: {1, 20}, 48: {2, 16}, 64: {4, 10}, 96: {4, 16}, 1
 // New loads the kernels that every program may need. The card stays the caller's.
 func New(d *device.Device) (*Computer, error) {
 	c := &Computer{dev: d, info: d.Driver().Info(), engines: chosen,
-		fields: make(map[int]*field), shorts: make(map[int]*short), narrows: make(map[int]*narrow), groups: make(map[int]*grouped), sizes: make(map[int]*powers)}
+		fields: make(map[int]*field), shorts: make(map[int]*short), narrows: make(map[int]*narrow),
+		groups: make(map[int]*grouped), sizes: make(map[int]*powers)}
 	k := kernel.ForCommon()
 	err := errors.Join(
 		c.resize.Load(d, k.WordsResize), c.compare.Load(d, k.WordsCompare), c.verdict.Load(d, k.WordsVerdict),
@@ -94,7 +95,8 @@ func New(d *device.Device) (*Computer, error) {
 		return nil, err
 	}
 	residue, product := sharedFor(kernel.WideArrays, backend.MaxNumber), sharedFor(kernel.WideProducts, 2*backend.MaxNumber)
-	for f, size := range map[*driver.Function]int{c.mul.Function: product, c.residue.Function: residue, c.powerBegin.Function: residue, c.power.Function: residue} {
+	for f, size := range map[*driver.Function]int{c.mul.Function: product, c.residue.Function: residue,
+		c.powerBegin.Function: residue, c.power.Function: residue} {
 		if err := f.SetMaxDynamicShared(min(size, c.info.SharedPerBlock)); err != nil {
 			return nil, err
 		}
@@ -113,7 +115,8 @@ func (c *Computer) field(degree int) (*field, error) {
 			return nil, nil
 		}
 		f := &field{}
-		if err := errors.Join(f.mul.Load(c.dev, k.BinaryMul), f.sqr.Load(c.dev, k.BinarySqr), f.inverse.Load(c.dev, k.BinaryInverse)); err != nil {
+		if err := errors.Join(f.mul.Load(c.dev, k.BinaryMul), f.sqr.Load(c.dev, k.BinarySqr),
+			f.inverse.Load(c.dev, k.BinaryInverse)); err != nil {
 			return nil, err
 		}
 		return f, errors.Join(
@@ -217,8 +220,9 @@ func Refusal(s *backend.Compute, noted []byte) error {
 		return nil
 	}
 	what := [...]string{
-		kernel.NumberModulusZero: "the modulus is 0", kernel.NumberModulusEven: "the modulus is even", kernel.NumberModulusOne: "the modulus is not above 1",
-		kernel.NumberANotBelow: "A is not below the modulus", kernel.NumberBNotBelow: "B is not below the modulus",
+		kernel.NumberModulusZero: "the modulus is 0", kernel.NumberModulusEven: "the modulus is even",
+		kernel.NumberModulusOne: "the modulus is not above 1",
+		kernel.NumberANotBelow:  "A is not below the modulus", kernel.NumberBNotBelow: "B is not below the modulus",
 	}[reason]
 	if s.Degree > 0 {
 		what = fmt.Sprintf("%c has bits from x^%d on: it is no element of GF(2^%d)", 'A'+reason-kernel.NumberANotBelow, s.Degree, s.Degree)

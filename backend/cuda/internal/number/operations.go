@@ -250,7 +250,8 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 			taps = []int{taps[0], 1, 1} // two equal powers are nothing
 		}
 		return wide(x, &x.wideBinary, dst.count, 2*dst.words, 4*kernel.WideElements*dst.words, kernel.WideBinary{
-			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Length: dst.words, Degree: degree, K3: taps[0], K2: taps[1], K1: taps[2],
+			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Length: dst.words,
+			Degree: degree, K3: taps[0], K2: taps[1], K1: taps[2],
 			N: dst.count, Bad: x.Refused,
 		})
 	}
@@ -266,11 +267,15 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 			if err != nil {
 				return err
 			}
-			return shaped(x, &f.mul, blocks(f.mul.Threads), f.mul.Threads, rows(2, degree, kernel.BinaryStaged), kernel.BinaryMul{A: a.at, B: b.at, R: dst.at, N: dst.count})
+			return shaped(x, &f.mul, blocks(f.mul.Threads), f.mul.Threads, rows(2, degree, kernel.BinaryStaged),
+				kernel.BinaryMul{A: a.at, B: b.at, R: dst.at, N: dst.count})
 		case kernel.NumberBinarySqr:
-			return shaped(x, &f.sqr, blocks(f.sqr.Threads), f.sqr.Threads, rows(1, degree, kernel.BinarySquares), kernel.BinarySqr{A: a.at, R: dst.at, N: dst.count})
+			return shaped(x, &f.sqr, blocks(f.sqr.Threads), f.sqr.Threads, rows(1, degree, kernel.BinarySquares),
+				kernel.BinarySqr{A: a.at, R: dst.at, N: dst.count})
 		}
-		return shaped(x, &f.inverse, blocks(f.inverse.Threads), f.inverse.Threads, rows(3, degree, kernel.BinaryStaged), kernel.BinaryInverse{A: a.at, R: dst.at, N: dst.count})
+		return shaped(x, &f.inverse, blocks(f.inverse.Threads), f.inverse.Threads, rows(3, degree, kernel.BinaryStaged), kernel.BinaryInverse{
+			A: a.at, R: dst.at, N: dst.count,
+		})
 	})
 }
 
@@ -286,7 +291,8 @@ func (x *queue) shortBinary(s *short, op, degree int, taps []int, dst, a, b batc
 	each := max(1, 4/dst.words) // elements a thread
 	return x.into(dst, func(dst batch) error {
 		return launch(x, &s.Kernel, (dst.count+each-1)/each, kernel.ShortBinary{
-			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Degree: degree, Tail0: int(tail[0]), Tail1: int(tail[1]), N: dst.count, Bad: x.Refused,
+			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Degree: degree,
+			Tail0: int(tail[0]), Tail1: int(tail[1]), N: dst.count, Bad: x.Refused,
 		})
 	})
 }

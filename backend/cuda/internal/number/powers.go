@@ -110,7 +110,8 @@ func (x *queue) heldPowers(k *held, dst, a, e, m batch) error {
 		return x.waves(dst, e, wave, func(from, n int) error {
 			a, e, m, factors := a.from(from, n), e.from(from, n), m.from(from, n), factors.from(from, n)
 			return k.powers(x, blocks, kernel.NarrowPower{
-				A: a.at, AStep: a.step(), E: e.at, ExponentWords: e.words, ExponentStep: e.step(), Moduli: m.at, ModulusStep: m.step(), Factors: factors.at,
+				A: a.at, AStep: a.step(), E: e.at, ExponentWords: e.words, ExponentStep: e.step(), Moduli: m.at,
+				ModulusStep: m.step(), Factors: factors.at,
 				R: part(dst, from, n).at, N: n, Element: from, Table: table.at, Bad: x.Refused,
 			})
 		})

@@ -86,7 +86,8 @@ func launch[P kernels.Params](x *queue, k *device.Kernel[P], items int, p P) err
 // wide starts a kernel with a block a number of n, of `words` words.
 func wide[P kernels.Params](x *queue, k *device.Kernel[P], n, words, shared int, p P) error {
 	if shared > x.info.SharedPerBlock {
-		return fmt.Errorf("%w: a block's numbers take %d bytes of shared memory, this card has %d: narrower numbers only", backend.ErrUnsupported, shared, x.info.SharedPerBlock)
+		return fmt.Errorf("%w: a block's numbers take %d bytes of shared memory, this card has %d: narrower numbers only",
+			backend.ErrUnsupported, shared, x.info.SharedPerBlock)
 	}
 	if x.rehearsal {
 		return nil
@@ -108,7 +109,9 @@ func shaped[P kernels.Params](x *queue, k *device.Kernel[P], blocks, threads, sh
 
 // copyTo makes numbers of a, as many as dst has, cut or filled up to its width.
 func (x *queue) copyTo(dst, a batch) error {
-	return launch(x, &x.resize, dst.words*dst.count, kernel.WordsResize{A: a.at, AWords: a.words, AStep: a.step(), R: dst.at, Length: dst.words, N: dst.count})
+	return launch(x, &x.resize, dst.words*dst.count, kernel.WordsResize{
+		A: a.at, AWords: a.words, AStep: a.step(), R: dst.at, Length: dst.words, N: dst.count,
+	})
 }
 
 // aligned reports whether kernels can read the batch 16 bytes at a time.

@@ -21,7 +21,8 @@ func (x *queue) columnsFor(words, numbers int) (columns, error) {
 
 // collect adds numbers to columns.
 func (x *queue) collect(c columns, a batch) error {
-	if err := launch(x, &x.columns, c.words*c.groups, kernel.WordsColumns{A: a.at, Length: c.words, N: a.count, Groups: c.groups, Sums: c.at}); err != nil {
+	if err := launch(x, &x.columns, c.words*c.groups, kernel.WordsColumns{A: a.at, Length: c.words,
+		N: a.count, Groups: c.groups, Sums: c.at}); err != nil {
 		return err
 	}
 	return x.pace(a.words * a.count / 4)
@@ -30,7 +31,8 @@ func (x *queue) collect(c columns, a batch) error {
 // total writes the sum of all that was collected to dst, one number.
 func (x *queue) total(dst batch, c columns) error {
 	low, high := x.take(dst.words, 1), x.take(dst.words, 1)
-	if err := launch(x, &x.split, dst.words, kernel.WordsSplit{Sums: c.at, Length: c.words, Groups: c.groups, Low: low.at, High: high.at, Out: dst.words}); err != nil {
+	if err := launch(x, &x.split, dst.words, kernel.WordsSplit{Sums: c.at, Length: c.words, Groups: c.groups,
+		Low: low.at, High: high.at, Out: dst.words}); err != nil {
 		return err
 	}
 	return x.added(dst, low, high, batch{}, false)

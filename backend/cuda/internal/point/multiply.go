@@ -285,7 +285,8 @@ func (d *digits) recode(scalars kernels.Pointer, all, first, n int) error {
 	places := d.places()
 	d.at, d.scalars = d.x.take(int64(2*places*n)), n
 	return launch(d.x, &d.x.Group.recode, n, kernel.Recode{
-		Scalars: scalars, All: all, First: first, N: n, Lattice: d.x.fact(d.x.Resources, d.x.facts.lattice), Digits: d.at, Places: places, Window: d.bits,
+		Scalars: scalars, All: all, First: first, N: n, Lattice: d.x.fact(d.x.Resources, d.x.facts.lattice),
+		Digits: d.at, Places: places, Window: d.bits,
 	})
 }
 

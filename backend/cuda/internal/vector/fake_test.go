@@ -125,7 +125,8 @@ func TestLostDevice(t *testing.T) {
 			t.Errorf("a program on a lost card: %v", err)
 		}
 	}
-	if _, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 10}); !errors.Is(err, backend.ErrGone) {
+	if _, err := k.NewSpace(t.Context(),
+		backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 10}); !errors.Is(err, backend.ErrGone) {
 		t.Errorf("a space on a lost card: %v", err)
 	}
 }
@@ -140,7 +141,8 @@ func TestNoMemory(t *testing.T) {
 	if _, err := k.try(t.Context(), k.secrets(x, y)...); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("no work memory: %v", err)
 	}
-	if _, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 1 << 20}); !errors.Is(err, backend.ErrOutOfMemory) {
+	if _, err := k.NewSpace(t.Context(),
+		backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 1 << 20}); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("no memory for a space: %v", err)
 	}
 	fakecuda.Reset()
@@ -159,7 +161,9 @@ func TestOneWait(t *testing.T) {
 	var steps []backend.Step
 	for range 50 {
 		steps = append(steps, backend.Powers{Dst: x, First: one, Ratio: k.bytes(k.any())}, backend.Products{Dst: y, Src: x},
-			backend.Divide{Dst: part(y, 0, 1999), Src: y, Point: one}, backend.Evaluate{Src: []backend.Range{x, y}, Point: one}, backend.Read{Src: part(y, 0, 3)})
+			backend.Divide{Dst: part(y, 0, 1999), Src: y, Point: one}, backend.Evaluate{Src: []backend.Range{x, y}, Point: one}, backend.Read{
+				Src: part(y, 0, 3),
+			})
 	}
 	k.run(steps...) // takes the memory
 	fakecuda.Reset()

@@ -63,12 +63,14 @@ var (
 	failed   = desc("worker_failed_total", "Tries of a worker that have failed.", "worker")
 	stored   = desc("stored_bytes", "Bytes in a stream.", "stream")
 	room     = desc("room_bytes", "Bytes that a stream may have.", "stream")
-	messages = desc("stored_messages", "Messages in a stream; in ends they are results that nobody has taken, in dead jobs that may be sent again.", "stream")
+	messages = desc("stored_messages", "Messages in a stream; in ends they are results that nobody has "+
+		"taken, in dead jobs that may be sent again.", "stream")
 )
 
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{leader, looked, queued, oldest, held, ready, inHand, ended, backend, working, workers, slots, returned, failed, stored, room, messages} {
+	for _, d := range []*prometheus.Desc{leader, looked, queued, oldest, held, ready, inHand, ended,
+		backend, working, workers, slots, returned, failed, stored, room, messages} {
 		to <- d
 	}
 }

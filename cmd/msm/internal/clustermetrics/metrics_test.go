@@ -28,8 +28,12 @@ func TestServer(t *testing.T) {
 	}
 	s.Set(cluster.Figures{
 		Leads: true, Held: 8, Ready: 2, InHand: 3, At: time.Now(),
-		Queue:   []cluster.Waiting{{Tenant: "U1", Priority: 5, Jobs: 7, Since: time.UnixMilli(1500)}},
-		Ledger:  cluster.Ledger{Names: map[string]string{"U1": "alice"}, Clients: map[string]cluster.Usage{"U1": {Proved: 9, Dead: 1, Late: 2, Card: 2500, Milliseconds: 4000}}},
+		Queue: []cluster.Waiting{{Tenant: "U1", Priority: 5, Jobs: 7, Since: time.UnixMilli(1500)}},
+		Ledger: cluster.Ledger{
+			Names: map[string]string{"U1": "alice"}, Clients: map[string]cluster.Usage{
+				"U1": {Proved: 9, Dead: 1, Late: 2, Card: 2500, Milliseconds: 4000},
+			},
+		},
 		Workers: []cluster.Worker{{Name: "a", Jobs: 2, Failed: 4}, {Name: "b", Jobs: 2, Draining: true, Returned: 6}},
 		Silent:  []string{"c"},
 		Streams: []cluster.Stored{{Name: "ends", Messages: 11, Bytes: 12, Room: 13}, {Name: "keys", Room: -1}},
@@ -68,7 +72,8 @@ pippin_cluster_slots 2
 # TYPE pippin_cluster_room_bytes gauge
 pippin_cluster_room_bytes{stream="ends"} 13
 `
-	if err := testutil.CollectAndCompare(s, strings.NewReader(want), "pippin_cluster_queue_jobs", "pippin_cluster_queue_oldest_timestamp_seconds", "pippin_cluster_held_jobs", "pippin_cluster_jobs_total",
+	if err := testutil.CollectAndCompare(s, strings.NewReader(want), "pippin_cluster_queue_jobs",
+		"pippin_cluster_queue_oldest_timestamp_seconds", "pippin_cluster_held_jobs", "pippin_cluster_jobs_total",
 		"pippin_cluster_backend_seconds_total", "pippin_cluster_workers", "pippin_cluster_slots", "pippin_cluster_room_bytes"); err != nil {
 		t.Error(err)
 	}
@@ -92,7 +97,8 @@ pippin_worker_received_bytes_total 1024
 # TYPE pippin_worker_tries_total counter
 pippin_worker_tries_total{outcome="returned"} 1
 `
-	if err := testutil.CollectAndCompare(w, strings.NewReader(want), "pippin_worker_backend_seconds_total", "pippin_worker_received_bytes_total", "pippin_worker_tries_total"); err != nil {
+	if err := testutil.CollectAndCompare(w, strings.NewReader(want), "pippin_worker_backend_seconds_total",
+		"pippin_worker_received_bytes_total", "pippin_worker_tries_total"); err != nil {
 		t.Error(err)
 	}
 	if n := testutil.CollectAndCount(w, "pippin_worker_phase_duration_seconds", "pippin_worker_job_duration_seconds"); n != 2 {

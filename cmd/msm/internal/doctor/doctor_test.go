@@ -28,7 +28,9 @@ func host() World {
 		System:  System{OS: "linux", Cores: 16, Usable: 16, Available: 120 << 30, Files: 1 << 20, Locked: Unlimited},
 		Temp:    Folder{Path: "/tmp", Free: 50 << 30},
 		Cache:   Folder{Path: "/home/u/.cache/pippin", Free: 50 << 30},
-		Trials:  []Trial{right("cpu", backend.Info{Version: "gnark-crypto v0.21.0", InProcess: true, Devices: []backend.Device{{Name: "16 processors"}}})},
+		Trials: []Trial{right("cpu", backend.Info{
+			Version: "gnark-crypto v0.21.0", InProcess: true, Devices: []backend.Device{{Name: "16 processors"}},
+		})},
 	}
 }
 
@@ -45,7 +47,8 @@ func right(name string, info backend.Info) Trial {
 func card() World {
 	w := host()
 	w.Asked = []string{"cuda"}
-	w.NVIDIA = NVIDIA{Cards: 1, Driver: "580.65.06", Nodes: []Node{{Path: "/dev/nvidia0"}, {Path: "/dev/nvidiactl"}, {Path: "/dev/nvidia-uvm"}}, Libraries: []string{"/usr/lib/x86_64-linux-gnu/libcuda.so.1"}}
+	w.NVIDIA = NVIDIA{Cards: 1, Driver: "580.65.06", Nodes: []Node{{Path: "/dev/nvidia0"},
+		{Path: "/dev/nvidiactl"}, {Path: "/dev/nvidia-uvm"}}, Libraries: []string{"/usr/lib/x86_64-linux-gnu/libcuda.so.1"}}
 	w.Plugins = []Plugin{{Name: "cuda", Path: "/usr/lib/pippin/msm-backend-cuda", Checksum: strings.Repeat("c", 64), Verified: true}}
 	w.Trials = []Trial{right("cuda", backend.Info{
 		Version: "kernels 0123456789ab", Build: backend.Build(w.Build),
@@ -82,7 +85,8 @@ var worlds = map[string]func() World{
 		return w
 	},
 	"no-code-for-the-card": func() World {
-		return broken("no compiled kernels for compute capability 12.0, only for sm_80, sm_90: in a checkout, `make kernels ARCH=120 && make plugin-cuda` builds a plugin with them")
+		return broken("no compiled kernels for compute capability 12.0, only for sm_80, sm_90: in a " +
+			"checkout, `make kernels ARCH=120 && make plugin-cuda` builds a plugin with them")
 	},
 	"nodes-closed": func() World {
 		w := broken("cuInit: no device")
@@ -173,7 +177,8 @@ var worlds = map[string]func() World{
 	},
 	"poor": func() World {
 		w := card()
-		w.System = System{OS: "linux", Container: "podman", Cores: 64, Usable: 2, Available: 300 << 20, Files: 256, Locked: 64 << 10, Shared: errors.New("memfd_create: operation not permitted")}
+		w.System = System{OS: "linux", Container: "podman", Cores: 64, Usable: 2, Available: 300 << 20,
+			Files: 256, Locked: 64 << 10, Shared: errors.New("memfd_create: operation not permitted")}
 		w.Temp.Problem = errors.New("open /tmp: read-only file system")
 		w.Cache.Problem = fs.ErrPermission
 		return w
@@ -257,7 +262,8 @@ func TestTry(t *testing.T) {
 		}
 	}
 	// Every group of the real one, and none of a backend that has none.
-	all := Try(t.Context(), func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil }, "cpu", backend.CurveGroups())
+	all := Try(t.Context(), func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
+		"cpu", backend.CurveGroups())
 	if !all.right() || len(all.Answers) != 8 {
 		t.Errorf("%+v", all)
 	}

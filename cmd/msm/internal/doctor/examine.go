@@ -69,19 +69,22 @@ func (e *examination) system() {
 		e.add("memory", Note, "look at it before large MSMs: msm plan says what they need", "not known on this system")
 	} else {
 		e.judge("memory", s.Available >= leastMemory, Warning,
-			"end other programs, or raise the limit of the control group (docker run --memory, resources.limits.memory)", "%s available", units.FormatBytes(s.Available))
+			"end other programs, or raise the limit of the control group (docker run --memory, resources.limits.memory)",
+			"%s available", units.FormatBytes(s.Available))
 	}
 	if s.OS != "linux" {
 		return
 	}
 	if s.Files > 0 {
-		e.judge("open files", s.Files >= leastFiles, Warning, "ulimit -n 4096, LimitNOFILE= of a systemd unit, docker run --ulimit nofile=4096", "%s", limitText(s.Files, strconv.FormatUint(s.Files, 10)))
+		e.judge("open files", s.Files >= leastFiles, Warning, "ulimit -n 4096, LimitNOFILE= of a systemd "+
+			"unit, docker run --ulimit nofile=4096", "%s", limitText(s.Files, strconv.FormatUint(s.Files, 10)))
 	}
 	e.judge("locked memory", s.Locked >= leastLocked || !e.wants("cuda"), Note,
 		"if scalars turn out to cross slowly: ulimit -l unlimited, LimitMEMLOCK=infinity, docker run --ulimit memlock=-1",
 		"%s; drivers may count what they pin", limitText(s.Locked, units.FormatBytes(s.Locked)))
 	if s.Shared != nil {
-		e.add("shared memory", e.worst(e.needsPlugins()), "allow memfd_create, ftruncate and mmap in the container's seccomp profile, and raise its memory limit", "%v", line(s.Shared))
+		e.add("shared memory", e.worst(e.needsPlugins()),
+			"allow memfd_create, ftruncate and mmap in the container's seccomp profile, and raise its memory limit", "%v", line(s.Shared))
 	} else {
 		e.add("shared memory", OK, "", "sealed memory files work")
 	}
@@ -89,13 +92,15 @@ func (e *examination) system() {
 
 func (e *examination) folders() {
 	if t := e.Temp; t.Problem != nil {
-		e.add("temporary files", e.worst(e.startsPlugins()), "set TMPDIR to a folder that can be written, with a short path; in a container with a read-only root, mount an emptyDir or tmpfs at /tmp", "%s: %s", t.Path, line(t.Problem))
+		e.add("temporary files", e.worst(e.startsPlugins()), "set TMPDIR to a folder that can be written, "+
+			"with a short path; in a container with a read-only root, mount an emptyDir or tmpfs at /tmp", "%s: %s", t.Path, line(t.Problem))
 	} else {
 		e.add("temporary files", OK, "", "%s", t.Path)
 	}
 	c := e.Cache
 	if c.Problem != nil {
-		e.add("cache", Note, "set PIPPIN_CACHE or --cache to a folder that can be written; only bench keeps inputs there", "%s: %s", c.Path, line(c.Problem))
+		e.add("cache", Note, "set PIPPIN_CACHE or --cache to a folder that can be written; only bench keeps inputs there",
+			"%s: %s", c.Path, line(c.Problem))
 		return
 	}
 	room := ""
@@ -146,9 +151,11 @@ func (e *examination) cards() {
 		number, err := strconv.Atoi(major)
 		switch {
 		case n.Driver == "":
-			e.add("driver", trouble, "install NVIDIA's driver, 580 or newer; where it is installed: modprobe nvidia, and the kernel's log", "its kernel module is not loaded")
+			e.add("driver", trouble, "install NVIDIA's driver, 580 or newer; where it is installed: modprobe "+
+				"nvidia, and the kernel's log", "its kernel module is not loaded")
 		case err != nil || number < leastDriver:
-			e.add("driver", trouble, "install NVIDIA's driver, 580 or newer (on the host, for a container)", "%s, kernels need %d or newer", n.Driver, leastDriver)
+			e.add("driver", trouble, "install NVIDIA's driver, 580 or newer (on the host, for a container)",
+				"%s, kernels need %d or newer", n.Driver, leastDriver)
 		default:
 			e.add("driver", OK, "", "%s", n.Driver)
 		}
@@ -163,7 +170,8 @@ func (e *examination) cards() {
 	var open []string
 	for _, d := range n.Nodes {
 		if d.Problem != nil {
-			e.add("device files", trouble, "let this user read and write it: its group and mode, or the device rules of the container", "%s", line(d.Problem))
+			e.add("device files", trouble, "let this user read and write it: its group and mode, or the device rules of the container",
+				"%s", line(d.Problem))
 		} else {
 			open = append(open, d.Path)
 		}
@@ -188,11 +196,13 @@ func (e *examination) plugins() {
 		switch {
 		case p.Problem != nil:
 			s := e.worst(e.wants(p.Name) && !e.answered(p.Name))
-			e.add(check, s, "install it again with its checksum, below folders that only root or this user can write", "%s: %s", p.Path, line(p.Problem))
+			e.add(check, s, "install it again with its checksum, below folders that only root or this user can write",
+				"%s: %s", p.Path, line(p.Problem))
 		case p.HiddenBy != "":
 			e.add(check, Note, "remove one of the two, or name the file: --backend plugin:"+p.Path, "%s is hidden by %s", p.Path, p.HiddenBy)
 		case !p.Verified:
-			e.add(check, Note, fmt.Sprintf("keep its checksum beside it: cd %s && sha256sum %s > %[2]s.sha256", filepath.Dir(p.Path), filepath.Base(p.Path)),
+			e.add(check, Note, fmt.Sprintf("keep its checksum beside it: cd %s && sha256sum %s > %[2]s.sha256",
+				filepath.Dir(p.Path), filepath.Base(p.Path)),
 				"%s, SHA-256 %.12s, which nothing vouches for", p.Path, p.Checksum)
 		default:
 			e.add(check, OK, "", "%s, SHA-256 %.12s, verified", p.Path, p.Checksum)
@@ -241,7 +251,8 @@ func (e *examination) trial(t *Trial) {
 	for _, a := range t.Answers {
 		switch {
 		case errors.Is(a.Problem, ErrWrong):
-			e.add(check, Failed, "do not use it: report it with the output of msm doctor --format json and msm verify --backend "+t.Backend, "%v: WRONG answer", a.Group)
+			e.add(check, Failed, "do not use it: report it with the output of msm doctor --format json and msm verify --backend "+
+				t.Backend, "%v: WRONG answer", a.Group)
 		case a.Problem != nil:
 			e.add(check, Failed, "msm verify --backend "+t.Backend+" -v says more", "%v: %s", a.Group, line(a.Problem))
 		default:

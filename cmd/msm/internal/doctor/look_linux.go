@@ -54,7 +54,8 @@ func nvidia(root string, getenv func(string) string) NVIDIA {
 	}
 	text, _, _ := strings.Cut(read(filepath.Join(root, "proc/driver/nvidia/version")), "\n") // the second line is the compiler's
 	n.Driver = version.FindString(text)
-	for _, node := range slices.Concat(glob(root, "dev/nvidia[0-9]*"), glob(root, "dev/nvidiactl"), glob(root, "dev/nvidia-uvm"), glob(root, "dev/dxg")) {
+	for _, node := range slices.Concat(glob(root, "dev/nvidia[0-9]*"), glob(root, "dev/nvidiactl"),
+		glob(root, "dev/nvidia-uvm"), glob(root, "dev/dxg")) {
 		f, err := os.OpenFile(node, os.O_RDWR, 0)
 		if err == nil {
 			f.Close()
@@ -89,7 +90,8 @@ func libraryDirs(root, path string) []string {
 		}
 	}
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	for _, dir := range []string{"lib/" + machine + "-linux-gnu", "usr/lib/" + machine + "-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib", "usr/lib/wsl/lib"} {
+	for _, dir := range []string{"lib/" + machine + "-linux-gnu", "usr/lib/" + machine + "-linux-gnu",
+		"lib64", "usr/lib64", "lib", "usr/lib", "usr/lib/wsl/lib"} {
 		dir = filepath.Join(root, dir)
 		if real, err := filepath.EvalSymlinks(dir); err == nil && !slices.Contains(dirs, real) {
 			dirs = append(dirs, real)

@@ -37,7 +37,8 @@ func env(vars ...string) func(string) string {
 
 func TestNVIDIA(t *testing.T) {
 	root := tree(t, map[string]string{
-		"proc/driver/nvidia/version":              "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: gcc version 12.2.0 (Debian)\n",
+		"proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64 " +
+			" 580.65.06  Release Build\nGCC version: gcc version 12.2.0 (Debian)\n",
 		"sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
 		"sys/bus/pci/devices/0000:01:00.0/class":  "0x030200\n",
 		"sys/bus/pci/devices/0000:01:00.1/vendor": "0x10de\n", // its sound
@@ -61,7 +62,8 @@ func TestNVIDIA(t *testing.T) {
 		t.Errorf("hidden %v", n.Hidden)
 	}
 	fake := tree(t, map[string]string{"libcuda.so.1": ""})
-	if n := nvidia(t.TempDir(), env("LD_LIBRARY_PATH=/none:"+fake)); len(n.Libraries) != 1 || n.Cards+len(n.Nodes)+len(n.Hidden) != 0 || n.Driver != "" {
+	if n := nvidia(t.TempDir(), env("LD_LIBRARY_PATH=/none:"+fake)); len(n.Libraries) != 1 ||
+		n.Cards+len(n.Nodes)+len(n.Hidden) != 0 || n.Driver != "" {
 		t.Errorf("%+v", n)
 	}
 	// A folder cannot be opened for writing, not even by root.

@@ -39,7 +39,8 @@ const OpenTimeout = 30 * time.Second
 // List tries the backends of this program, the plugins, and the daemon if its socket is
 // there. Without a plugin of that name it tries "cuda", which is missing if it does not
 // open. explain makes one line of an error.
-func List(ctx context.Context, open engine.Opener, plugins []plugin.Found, socket func() (path string, there bool), explain func(error) string) ([]Backend, error) {
+func List(ctx context.Context, open engine.Opener, plugins []plugin.Found, socket func() (path string, there bool),
+	explain func(error) string) ([]Backend, error) {
 	var all []Backend
 	add := func(b Backend) *Backend {
 		b.try(ctx, open, explain)

@@ -31,7 +31,8 @@ func TestList(t *testing.T) {
 		return cpu.New(cpu.Options{}), nil
 	}
 	plugins := []plugin.Found{
-		{Name: "x", Path: "/a/x", Problem: errors.New("others can write")}, {Name: "x", Path: "/b/x", HiddenBy: "/a/x", Verified: true}, {Name: "closed", Path: "/a/closed"},
+		{Name: "x", Path: "/a/x", Problem: errors.New("others can write")},
+		{Name: "x", Path: "/b/x", HiddenBy: "/a/x", Verified: true}, {Name: "closed", Path: "/a/closed"},
 	}
 	socket := func() (string, bool) { return "/run/daemon", true }
 	all, err := List(t.Context(), open, plugins, socket, error.Error)
@@ -49,7 +50,8 @@ func TestList(t *testing.T) {
 	}
 	none := backend.ErrUnavailable.Error()
 	want := []line{
-		{"cpu", true, false, ""}, {"reference", true, false, ""}, {"plugin:x", false, false, "others can write"}, {"plugin:/b/x", true, false, ""},
+		{"cpu", true, false, ""}, {"reference", true, false, ""}, {"plugin:x", false, false, "others can write"},
+		{"plugin:/b/x", true, false, ""},
 		{"plugin:closed", false, false, none}, {"cuda", false, true, none}, {"daemon", true, false, "closing: it stays open"},
 	}
 	if !slices.Equal(got, want) {

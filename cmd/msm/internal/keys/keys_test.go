@@ -129,7 +129,8 @@ func TestParts(t *testing.T) {
 		for _, p := range d.Parts {
 			points[p.Name] = p.Points
 		}
-		for name, want := range map[string]int{"G1.Alpha": 1, "G1.A": len(pk.G1.A), "G1.B": len(pk.G1.B), "G1.K": len(pk.G1.K), "G1.Z": len(pk.G1.Z), "G2.B": len(pk.G2.B)} {
+		for name, want := range map[string]int{"G1.Alpha": 1, "G1.A": len(pk.G1.A), "G1.B": len(pk.G1.B),
+			"G1.K": len(pk.G1.K), "G1.Z": len(pk.G1.Z), "G2.B": len(pk.G2.B)} {
 			if points[name] != want {
 				t.Errorf("%s: %s has %d points, want %d", form, name, points[name], want)
 			}
@@ -148,20 +149,26 @@ func TestBadKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Nothing tells the curve of a Lagrange form, whose first point may be any.
-	if _, err := Describe(t.Context(), bytes.NewReader(written(t, &lagrange, Raw)), As{}); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "--kind and --curve") {
+	if _, err := Describe(t.Context(),
+		bytes.NewReader(written(t, &lagrange, Raw)), As{}); !errors.Is(err, backend.ErrInvalidInput) ||
+		!strings.Contains(err.Error(), "--kind and --curve") {
 		t.Errorf("a Lagrange form: %v", err)
 	}
-	if d, err := Describe(t.Context(), bytes.NewReader(written(t, &lagrange, Raw)), As{SRS, backend.BN254}); err != nil || d.Form != Raw || d.Parts[0].Points != 8 {
+	if d, err := Describe(t.Context(), bytes.NewReader(written(t, &lagrange, Raw)), As{SRS, backend.BN254}); err != nil ||
+		d.Form != Raw || d.Parts[0].Points != 8 {
 		t.Errorf("a Lagrange form that is named: %+v, %v", d, err)
 	}
-	if _, err := Describe(t.Context(), bytes.NewReader(written(t, &lagrange, Raw)), As{Kind: SRS}); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "--curve") {
+	if _, err := Describe(t.Context(),
+		bytes.NewReader(written(t, &lagrange, Raw)), As{Kind: SRS}); !errors.Is(err, backend.ErrInvalidInput) ||
+		!strings.Contains(err.Error(), "--curve") {
 		t.Errorf("a Lagrange form without a curve: %v", err)
 	}
 	srs.Pk.G1[7] = bn254.G1Affine{}
 	srs.Pk.G1[7].X.SetOne()
 	for _, form := range []Form{Raw, Dump} {
 		b := written(t, srs, form)
-		if _, _, err := Read(t.Context(), nil, bytes.NewReader(b), As{}); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "Pk.G1[7]: n") {
+		if _, _, err := Read(t.Context(), nil, bytes.NewReader(b), As{}); !errors.Is(err, backend.ErrInvalidInput) ||
+			!strings.Contains(err.Error(), "Pk.G1[7]: n") {
 			t.Errorf("%s: %v", form, err)
 		}
 		// An outline does not look at points.
@@ -175,12 +182,14 @@ func TestBadKeys(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	if _, _, err := Read(t.Context(), nil, io.MultiReader(bytes.NewReader([]byte("x")), failing{broken}), As{}); !errors.Is(err, broken) || errors.Is(err, backend.ErrInvalidInput) {
+	if _, _, err := Read(t.Context(), nil, io.MultiReader(bytes.NewReader([]byte("x")), failing{broken}),
+		As{}); !errors.Is(err, broken) || errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := Read(ctx, (*engine.Engine)(nil), bytes.NewReader(written(t, &lagrange, Raw)), As{SRS, backend.BN254}); !errors.Is(err, context.Canceled) {
+	if _, _, err := Read(ctx, (*engine.Engine)(nil), bytes.NewReader(written(t, &lagrange, Raw)),
+		As{SRS, backend.BN254}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
 }

@@ -107,7 +107,8 @@ func TestFileKeepsWhatIsThere(t *testing.T) {
 func TestFileRefused(t *testing.T) {
 	dir := t.TempDir()
 	name := func(s string) string { return filepath.Join(dir, s) }
-	if err := errors.Join(os.Symlink("nowhere", name("dangling")), os.WriteFile(name("a"), []byte("old"), 0o600), os.Symlink(dir, name("folder"))); err != nil {
+	if err := errors.Join(os.Symlink("nowhere", name("dangling")), os.WriteFile(name("a"), []byte("old"), 0o600),
+		os.Symlink(dir, name("folder"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, name("dangling"), name("folder"), name("a/b"), name("no/such")} {

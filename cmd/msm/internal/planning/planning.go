@@ -166,7 +166,8 @@ func (card Card) Plan(todo *Work, most int) ([]Plan, error) {
 			kept += prepared.more(w.table, o.Multiples)
 		}
 		p := Plan{
-			MSM: w, Card: card.Name, Tuning: card.Tuning.String(), Tuned: card.Tuning.Own(), Window: o.Window, Windows: o.Windows, Buckets: o.Buckets, Steps: len(o.Chunks),
+			MSM: w, Card: card.Name, Tuning: card.Tuning.String(), Tuned: card.Tuning.Own(), Window: o.Window,
+			Windows: o.Windows, Buckets: o.Buckets, Steps: len(o.Chunks),
 			Bases: o.Bases, Resident: o.Resident, Rows: o.Rows, Multiples: o.Multiples, Work: o.Work,
 			Host: o.Bases + int64(w.Points)*int64(w.curve.ScalarBytes()), KeyVectors: todo.KeyBytes, ProofVectors: todo.ProofBytes,
 		}

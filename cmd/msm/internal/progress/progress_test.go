@@ -36,7 +36,8 @@ func TestBar(t *testing.T) {
 	q.draw(time.Now().Add(time.Hour))
 	q.Clear()
 	q.Close()
-	if got := b.String(); !strings.HasPrefix(got, "msm: [##########..........]  50 % x (") || strings.Count(got, "\n") != 1 || strings.Contains(got, "\x1b") {
+	if got := b.String(); !strings.HasPrefix(got, "msm: [##########..........]  50 % x (") ||
+		strings.Count(got, "\n") != 1 || strings.Contains(got, "\x1b") {
 		t.Errorf("a pipe gets %q", got)
 	}
 	r := begin(&b, every, false)

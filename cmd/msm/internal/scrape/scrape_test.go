@@ -49,7 +49,8 @@ pippin_phase_duration_seconds_count{phase="msm"} %[2]d
 	if r := Rate(now, now, "calls_total"); r != 0 {
 		t.Errorf("%v calls a second in no time", r)
 	}
-	if v := now.Values("calls_total", "backend"); !slices.Equal(v, []string{"a", "b"}) || now.Sum("calls_total") != 31 || LabelOf(now.Metrics("build_info")[0], "version") != "v1" {
+	if v := now.Values("calls_total", "backend"); !slices.Equal(v, []string{"a", "b"}) ||
+		now.Sum("calls_total") != 31 || LabelOf(now.Metrics("build_info")[0], "version") != "v1" {
 		t.Errorf("%q, %v", v, now.Sum("calls_total"))
 	}
 	if d := Between(before, now, "phase=msm"); d.Count != 4 || d.Quantile(0.5) != 0.5 {

@@ -77,7 +77,8 @@ func TestStyles(t *testing.T) {
 		style Style
 		want  string
 	}{
-		{Markdown, "above\n| n | runs | backend | median ms | min ms | µ |\n| ---: | ---: | ---: | ---: | ---: | ---: |\n| 1 | a\\|b | c,d | 2.5 | \"x\" |  |\nbelow\n"},
+		{Markdown, "above\n| n | runs | backend | median ms | min ms | µ |\n| ---: | ---: | ---: | ---: | " +
+			"---: | ---: |\n| 1 | a\\|b | c,d | 2.5 | \"x\" |  |\nbelow\n"},
 		{CSV, "n,runs,backend,median ms,min ms,µ\n1,a|b,\"c,d\",2.5,\"\"\"x\"\"\",\n"},
 	} {
 		var b strings.Builder

@@ -1,10 +1,10 @@
 // constant_time.cc: one kernel on the host with its secrets marked as undefined, so
 // that valgrind's memcheck tells of every branch and address that depends on them. What
 // is compiled in is -DPIPPIN_SOURCE and the macros of its unit; -DPIPPIN_CASE says which
-// kernel of it. scripts/test-constant-time compiles and runs it.
+// kernel of it. TestConstantTime compiles and runs it.
 //
 // Moduli, widths and counts are public. So is whether an operand is below its modulus or
-// in its field, which the answer tells: the script puts told() around those comparisons
+// in its field, which the answer tells: the test puts told() around those comparisons
 // and nothing else.
 #include <valgrind/memcheck.h>
 
