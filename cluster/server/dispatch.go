@@ -27,7 +27,8 @@ import (
 // Nothing depends on there being one dispatcher only: a job is in the workers' stream at
 // most once at a time, and has one end.
 type dispatcher struct {
-	*keeper
+	store
+	cfg   Manager
 	stop  context.CancelFunc
 	tasks *errgroup.Group // removals, which nobody waits for
 	looks *errgroup.Group // at prerequisites; they begin tasks
@@ -54,20 +55,18 @@ type handed struct {
 	since time.Time // zero while it is being handed out
 }
 
-const (
-	ledgerNote = "ledger"
-	leaderNote = "leader"
-)
-
 // lookahead returns how many jobs wait beside those that are in the hands of workers who
 // can have so many, so that none waits for this machine.
 func lookahead(slots int) int { return 1 + slots/8 }
 
 // dispatch begins to hand out jobs, until run ends. Its first requests end with starting.
-func (k *keeper) dispatch(starting, run context.Context) (*dispatcher, error) {
+func dispatch(starting, run context.Context, m Manager, s store) (*dispatcher, error) {
 	ctx, stop := context.WithCancel(run)
-	d := &dispatcher{keeper: k, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), graph: newGraph(), wake: make(chan struct{}, 1), handed: map[string]*handed{},
-		schedule: newSchedule(k.Shares), notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}}
+	d := &dispatcher{
+		store: s, cfg: m, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
+		schedule: newSchedule(m.Shares), graph: newGraph(), handed: map[string]*handed{},
+		notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}},
+	}
 	d.tasks.SetLimit(32)
 	d.looks.SetLimit(32)
 	if err := d.begin(starting, ctx); err != nil {
@@ -101,7 +100,7 @@ func (d *dispatcher) begin(ctx, run context.Context) error {
 		}
 		d.notes.Add(ledger.Ledger)
 	}
-	d.notes.Names, d.changed = d.Manager.Names, true
+	d.notes.Names, d.changed = d.cfg.Names, true
 	for name, s := range map[string]*jetstream.Stream{wire.Queue: &d.queue, wire.Jobs: &d.jobs, wire.Ends: &d.ends} {
 		var err error
 		if *s, err = wire.Stream(ctx, d.js, name); err != nil {
@@ -150,11 +149,11 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 		err = json.Unmarshal(m.Data(), &w.job)
 	}
 	if err != nil || !w.job.Proper(wire.QueuePrefix, m.Subject()) {
-		d.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
+		d.cfg.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
 		d.unqueue(ctx, w, m.Subject())
 		return
 	}
-	d.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
+	d.cfg.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
 	d.mu.Lock()
 	h := d.handed[w.job.ID]
 	if h != nil && h.w == nil { // by the dispatcher before this one
@@ -206,7 +205,7 @@ func (d *dispatcher) resolve(ctx context.Context, id string) {
 		}
 		if err != nil { // they stay in the queue, and are found there
 			if ctx.Err() == nil {
-				d.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
+				d.cfg.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
 			}
 			return nil
 		}
@@ -270,14 +269,14 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	cost := wire.Cost{Outcome: wire.Proved} // of workers that do not say
 	if text := m.Headers().Get(wire.CostHeader); text != "" {
 		if err := json.Unmarshal([]byte(text), &cost); err != nil {
-			d.Log.Warn("cluster: what a job cost is not known", "job", id, "problem", err)
+			d.cfg.Log.Warn("cluster: what a job cost is not known", "job", id, "problem", err)
 		}
 	}
 	meta, err := m.Metadata()
 	if err != nil {
 		return
 	}
-	d.Log.Debug("cluster: a job's end is heard", "job", id, "end", meta.Sequence.Stream)
+	d.cfg.Log.Debug("cluster: a job's end is heard", "job", id, "end", meta.Sequence.Stream)
 	d.mu.Lock()
 	waited := d.graph.waitedFor(id)
 	d.counted, d.changed = meta.Sequence.Stream, true
@@ -304,7 +303,7 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 
 // run hands out jobs until ctx ends.
 func (d *dispatcher) run(ctx context.Context) {
-	late := time.NewTicker(d.Every)
+	late := time.NewTicker(d.cfg.Every)
 	defer late.Stop()
 	for {
 		select {
@@ -371,7 +370,7 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	case ctx.Err() != nil:
 		return
 	default:
-		d.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
+		d.cfg.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
 		notOut()
 		d.tasks.Go(func() error { // it stays in the queue
 			select {
@@ -410,7 +409,7 @@ func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	d.mu.Lock()
 	h.since = time.Now()
 	d.mu.Unlock()
-	d.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", first, "problem", err)
+	d.cfg.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", first, "problem", err)
 	return err
 }
 
@@ -450,7 +449,7 @@ func (d *dispatcher) again(ctx context.Context, after time.Duration) error {
 		d.mu.Unlock()
 		switch {
 		case lost:
-			d.Log.Warn("cluster: a job was lost on its way to the workers and is handed out again", "job", id, "for", time.Since(h.since))
+			d.cfg.Log.Warn("cluster: a job was lost on its way to the workers and is handed out again", "job", id, "for", time.Since(h.since))
 			if err := d.publish(ctx, h.w); err != nil {
 				return err
 			}
@@ -487,9 +486,9 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 			return struct{}{}, err
 		})
 		if err != nil && ctx.Err() == nil {
-			d.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
+			d.cfg.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
 		}
-		d.Log.Debug("cluster: a job leaves the queue", "job", w.job.ID, "queued", w.seq, "problem", err)
+		d.cfg.Log.Debug("cluster: a job leaves the queue", "job", w.job.ID, "queued", w.seq, "problem", err)
 		return nil
 	})
 }
@@ -498,7 +497,7 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 func (d *dispatcher) finish(ctx context.Context, w *waiting, kind wire.Kind, reason string) {
 	if _, err := d.conclude(ctx, w.job, kind, reason); err != nil {
 		if ctx.Err() == nil {
-			d.Log.Warn("cluster: not ended", "job", w.job.ID, "why", reason, "problem", err)
+			d.cfg.Log.Warn("cluster: not ended", "job", w.job.ID, "why", reason, "problem", err)
 		}
 		return
 	}
@@ -518,7 +517,7 @@ func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind,
 		return nil, err
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
-	first, err := wire.Once(ctx, d.js, d.ends, m, job.MsgID()+" "+string(kind)+" "+d.Name, nil)
+	first, err := wire.Once(ctx, d.js, d.ends, m, job.MsgID()+" "+string(kind)+" "+d.cfg.Name, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -536,23 +535,6 @@ func (d *dispatcher) spent(ctx context.Context, id string) (*wire.End, error) {
 		return end, err
 	}
 	return end, d.drop(ctx, id)
-}
-
-// drop removes the witness of a job.
-func (k *keeper) drop(ctx context.Context, id string) error {
-	return k.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+id+".>")
-}
-
-// purge removes what has a subject.
-func (k *keeper) purge(ctx context.Context, stream, subject string) error {
-	_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-		s, err := k.js.Stream(ctx, stream)
-		if err == nil {
-			err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
-		}
-		return struct{}{}, err
-	})
-	return err
 }
 
 // cancel ends a job that somebody no longer wants, wherever it is. Workers that have it
@@ -575,7 +557,7 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
 		}
 	}
 	if err != nil {
-		d.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
+		d.cfg.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
 		if w != nil {
 			d.add(ctx, w)
 		}
@@ -623,8 +605,8 @@ func (d *dispatcher) waitedFor(id string) bool {
 	return d.graph.waitedFor(id)
 }
 
-// store stores the ledger, if it has changed.
-func (d *dispatcher) store(ctx context.Context) error {
+// keepLedger stores the ledger, if it has changed.
+func (d *dispatcher) keepLedger(ctx context.Context) error {
 	d.mu.Lock()
 	changed := d.changed
 	text, err := json.Marshal(struct {
@@ -681,53 +663,4 @@ func (d *dispatcher) ledger() cluster.Ledger {
 	l := cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}
 	l.Add(d.notes)
 	return l
-}
-
-// note returns a note and its sequence number, 0 if there is none.
-func (k *keeper) note(ctx context.Context, name string) ([]byte, uint64, error) {
-	s, err := wire.Stream(ctx, k.js, wire.Notes)
-	if err != nil {
-		return nil, 0, err
-	}
-	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return s.GetLastMsgForSubject(ctx, wire.NotesPrefix+name)
-	})
-	if wire.Missing(err) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	return m.Data, m.Sequence, nil
-}
-
-// leadFor is how long a manager leads that is not heard of.
-const leadFor = 5 * time.Second
-
-// leads reports whether this manager is the one that hands out jobs, and says so to the
-// others. Who has written nothing for a while, by the clocks of the others, leads no more.
-func (k *keeper) leads(ctx context.Context) (bool, error) {
-	text, seq, err := k.note(ctx, leaderNote)
-	if err != nil {
-		return false, err
-	}
-	now := time.Now()
-	if seq != k.leader.seq {
-		k.leader.seq, k.leader.since = seq, now
-	}
-	mine := string(text) == k.Name
-	if seq != 0 && (!mine && now.Sub(k.leader.since) < leadFor || mine && k.dispatcher != nil && now.Sub(k.leader.since) < leadFor/5) {
-		return mine, nil
-	}
-	ack, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return k.js.Publish(ctx, wire.NotesPrefix+leaderNote, []byte(k.Name), jetstream.WithExpectLastSequencePerSubject(seq))
-	})
-	if wire.Conflict(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	k.leader.seq, k.leader.since = ack.Sequence, now
-	return true, nil
 }
