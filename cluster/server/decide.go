@@ -19,7 +19,8 @@ type view struct {
 	slots    int              // jobs that the workers heard of lately can have at a time
 	consumer jetstream.ConsumerInfo
 	jobs     uint64 // in the workers' stream
-	queued   uint64 // in the queue
+	queued   uint64 // in all queues
+	streams  []*jetstream.StreamInfo
 
 	leads bool // this manager hands out jobs
 	deaf  bool // its dispatcher could hand out jobs that are in the queue, and does not know of them

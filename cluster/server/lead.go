@@ -34,7 +34,7 @@ func (k *keeper) leads(ctx context.Context) (bool, error) {
 		return mine, nil
 	}
 	ack, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return k.js.Publish(ctx, wire.NotesPrefix+leaderNote, []byte(k.Name), jetstream.WithExpectLastSequencePerSubject(seq))
+		return k.link.JS.Publish(ctx, wire.NotesPrefix+leaderNote, []byte(k.Name), jetstream.WithExpectLastSequencePerSubject(seq))
 	})
 	if wire.Conflict(err) {
 		return false, nil
@@ -67,7 +67,7 @@ func (k *keeper) lead(ctx, run context.Context) error {
 	if k.leading() != nil {
 		return nil
 	}
-	d, err := dispatch(ctx, run, k.Manager, k.store)
+	d, err := dispatch(ctx, run, k.Manager, k.store, k.everybody())
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,9 @@ func (k *keeper) follow() {
 	k.mu.Lock()
 	d := k.dispatcher
 	k.dispatcher = nil
-	clear(k.taken) // results of these names may be others' when this leads again
+	for _, t := range k.tenants {
+		t.taken = nil // results of these names may be others' when this leads again
+	}
 	k.mu.Unlock()
 	if d != nil {
 		d.end()

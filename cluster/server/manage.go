@@ -48,10 +48,11 @@ type Manager struct {
 	// Name is this manager's, the host's when it is empty. Of several with different
 	// names one hands out jobs, and another one when that has been silent for 5 s.
 	Name string
-	// Shares are parts of the cards' time, of 1, that are reserved for tenants; the others
-	// divide the rest. Server.Tenants has them.
+	// Shares are parts of the cards' time and of the room, of 1, that are reserved for tenants;
+	// the others divide the rest. Server.Tenants has them.
 	Shares map[string]float64
-	// Names are those of tenants, for people.
+	// Names are those of tenants, for people. Nobody else is let in; nil is a server of somebody
+	// else, where whoever comes is a tenant.
 	Names map[string]string
 	// Figures is called each time that this has looked, nil by nobody.
 	Figures func(cluster.Figures)
@@ -72,15 +73,22 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if m.Log == nil {
 		m.Log = slog.New(slog.DiscardHandler)
 	}
-	nc, js, err := m.Ticket.Connect("pippin manager")
+	link, err := m.Ticket.Connect("pippin manager")
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
-	if _, err := js.AccountInfo(ctx); m.Replicas < 2 && hasNoJetStream(err) {
+	defer link.Close()
+	if _, err := link.JS.AccountInfo(ctx); m.Replicas < 2 && hasNoJetStream(err) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, store: store{js}, nc: nc, seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
+	link.Replicas, link.Manages = max(1, m.Replicas), true
+	k := &keeper{
+		Manager: m, store: store{link}, fingerprint: m.Ticket.Fingerprint, orphans: map[string]time.Time{},
+		tenants: map[string]*tenant{}, workers: map[string]seen{},
+	}
+	for name := range m.Names {
+		k.tenants[name] = &tenant{}
+	}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
@@ -88,22 +96,11 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if err := k.lead(ctx, ctx); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	_, err = nc.Subscribe(wire.ForgetPrefix+">", func(msg *nats.Msg) { k.forget(ctx, msg.Subject) })
+	desk := newDesk(ctx)
+	defer desk.close()
+	err = k.answer(desk)
 	if err == nil {
-		_, err = nc.Subscribe(wire.CancelPrefix+">", func(msg *nats.Msg) {
-			if d := k.leading(); d != nil {
-				d.cancel(ctx, msg)
-			}
-		})
-	}
-	if err == nil {
-		_, err = nc.Subscribe(wire.Roster, k.roster)
-	}
-	if err == nil {
-		_, err = nc.Subscribe(wire.Here, k.here)
-	}
-	if err == nil {
-		err = wire.Flush(ctx, nc)
+		err = wire.Flush(ctx, link.Conn)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -141,37 +138,51 @@ var errNoAnswer = fmt.Errorf("%w: the server has not answered for %v", backend.E
 type keeper struct {
 	Manager
 	store
-	nc     *nats.Conn
-	seen   map[string]time.Time // witnesses without a job, since when
-	memory memory
-	leader struct { // the last note of who leads
+	orphans map[string]time.Time // witnesses without a job, since when
+	memory  memory
+	leader  struct { // the last note of who leads
 		seq   uint64
 		since time.Time
 	}
 
-	mu         sync.Mutex
-	dispatcher *dispatcher          // while this manager leads
-	workers    map[string]seen      // by name, those that were heard of lately
-	taken      map[string]time.Time // results that may go, since when
+	making sync.Mutex // held while streams are made
+
+	mu          sync.Mutex
+	fingerprint string // of the key that witnesses are sealed with
+	dispatcher  *dispatcher
+	tenants     map[string]*tenant // that have streams, or are to have them
+	workers     map[string]seen    // by name, those that were heard of lately
+	states      []cluster.Worker   // what they said at the last look
+	silent      []string
 }
 
-type seen struct {
-	jobs int // at a time
-	at   time.Time
+// tenant is what a keeper knows of one.
+type tenant struct {
+	retired bool                 // it is not let in any more
+	idle    time.Time            // since when a retired one has no jobs
+	taken   map[string]time.Time // results that may go, since when
 }
 
-// roster answers with the names of the workers that were heard of lately.
-func (k *keeper) roster(m *nats.Msg) {
+// everybody returns the tenants that have streams.
+func (k *keeper) everybody() []string {
 	k.mu.Lock()
-	names := slices.Sorted(maps.Keys(k.workers))
-	k.mu.Unlock()
-	text, err := json.Marshal(names)
-	if err == nil {
-		err = m.Respond(text)
-	}
-	if err != nil {
-		k.Log.Debug("cluster: not answered which workers there are", "problem", err)
-	}
+	defer k.mu.Unlock()
+	return slices.Sorted(maps.Keys(k.tenants))
+}
+
+// retired reports whether a tenant is not let in any more.
+func (k *keeper) retired(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := k.tenants[name]
+	return t != nil && t.retired
+}
+
+// seen is a worker that was heard of.
+type seen struct {
+	jobs     int // at a time
+	draining bool
+	at       time.Time
 }
 
 // here notes a worker that begins.
@@ -182,7 +193,7 @@ func (k *keeper) here(m *nats.Msg) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.workers[s.Name] = seen{s.Jobs, time.Now()}
+	k.workers[s.Name] = seen{s.Jobs, s.Draining, time.Now()}
 }
 
 // count notes the workers that have answered and those that are connected, and returns how
@@ -190,12 +201,13 @@ func (k *keeper) here(m *nats.Msg) {
 func (k *keeper) count(states []cluster.Worker, silent []string, now time.Time) (slots int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.states, k.silent = states, silent
 	for _, s := range states {
-		k.workers[s.Name] = seen{s.Jobs, now}
+		k.workers[s.Name] = seen{s.Jobs, s.Draining, now}
 	}
 	for _, name := range silent {
 		if s, known := k.workers[name]; known {
-			k.workers[name] = seen{s.jobs, now}
+			k.workers[name] = seen{s.jobs, s.draining, now}
 		}
 	}
 	for name, s := range k.workers {
@@ -224,12 +236,15 @@ func (k *keeper) look(ctx, run context.Context) error {
 
 // observe looks at workers, the workers' consumer and the streams.
 func (k *keeper) observe(ctx context.Context) (v view, err error) {
-	if v.workers, v.silent, err = cluster.Workers(ctx, k.nc); err != nil {
+	if v.workers, v.silent, err = cluster.Workers(ctx, k.link.Conn); err != nil {
 		return v, err
 	}
-	c, err := k.js.Consumer(ctx, wire.Jobs, wire.Workers)
+	c, err := k.link.JS.Consumer(ctx, wire.Jobs, wire.Workers)
 	if err == nil {
-		_, err = k.js.Stream(ctx, wire.Tries)
+		v.streams, err = k.link.Streams(ctx)
+	}
+	if err == nil {
+		err = k.complete(ctx, v.streams)
 	}
 	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		v.missing = err
@@ -240,17 +255,36 @@ func (k *keeper) observe(ctx context.Context) (v view, err error) {
 	}
 	v.at, v.consumer = time.Now(), *c.CachedInfo()
 	v.slots = k.count(v.workers, v.silent, v.at)
-	for name, n := range map[string]*uint64{wire.Jobs: &v.jobs, wire.Queue: &v.queued} {
-		s, err := k.js.Stream(ctx, name)
-		if err != nil {
-			return v, err
+	for _, s := range v.streams {
+		switch kind, _ := wire.Apart(s.Config.Name); kind {
+		case wire.Jobs:
+			v.jobs = s.State.Msgs
+		case wire.Queue:
+			v.queued += s.State.Msgs
 		}
-		*n = s.CachedInfo().State.Msgs
 	}
 	if d := k.leading(); d != nil {
 		v.leads, v.deaf = true, d.deaf(v.queued)
 	}
 	return v, nil
+}
+
+// complete asks for those of the cluster's streams that are not among found, as one that has no
+// leader is not, and returns jetstream.ErrStreamNotFound if one is not there.
+func (k *keeper) complete(ctx context.Context, found []*jetstream.StreamInfo) error {
+	there := map[string]bool{}
+	for _, s := range found {
+		there[s.Config.Name] = true
+	}
+	for _, cfg := range k.wanted() {
+		if there[cfg.Name] {
+			continue
+		}
+		if _, err := k.link.JS.Stream(ctx, cfg.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // act does what a look has come to. The dispatcher is told what the look has seen.
@@ -273,9 +307,7 @@ func (k *keeper) act(ctx context.Context, v view, p plan) error {
 			return err
 		}
 	}
-	if err := k.figure(ctx, d, v); err != nil {
-		return err
-	}
+	k.figure(d, v)
 	switch {
 	case p.reread:
 		k.Log.Warn("cluster: jobs are in the queue that were not heard of; it is read anew", "jobs", v.queued)
@@ -291,7 +323,7 @@ func (k *keeper) act(ctx context.Context, v view, p plan) error {
 
 // rebuild makes the workers' consumer anew.
 func (k *keeper) rebuild(ctx context.Context, slots int) error {
-	if err := k.js.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	if err := k.link.JS.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
 	k.memory.still, k.memory.torn = sight{}, sight{}
@@ -317,27 +349,27 @@ func (k *keeper) tidy(ctx context.Context, d *dispatcher, now time.Time, p plan)
 }
 
 // figure tells what this manager knows of the cluster.
-func (k *keeper) figure(ctx context.Context, d *dispatcher, v view) error {
+func (k *keeper) figure(d *dispatcher, v view) {
 	if k.Figures == nil {
-		return nil
+		return
 	}
 	f := cluster.Figures{
 		Leads: d != nil, Ready: v.consumer.NumPending, InHand: v.consumer.NumAckPending,
 		Workers: v.workers, Silent: v.silent, At: time.Now(),
 	}
+	f.Ledger.Names = k.Names
 	if d != nil {
 		f.Queue, f.Held, f.Ledger = d.classes(), d.held(), d.ledger()
 	}
-	for _, cfg := range wire.Streams(0, 1) {
-		s, err := k.js.Stream(ctx, cfg.Name)
-		if err != nil {
-			return err
+	for _, s := range v.streams {
+		kind, tenant := wire.Apart(s.Config.Name)
+		stored := cluster.Stored{
+			Name: strings.TrimPrefix(kind, "pippin_"), Tenant: tenant, Messages: s.State.Msgs, Bytes: s.State.Bytes, Room: s.Config.MaxBytes,
 		}
-		info := s.CachedInfo()
-		f.Streams = append(f.Streams, cluster.Stored{
-			Name: strings.TrimPrefix(cfg.Name, "pippin_"), Messages: info.State.Msgs, Bytes: info.State.Bytes, Room: info.Config.MaxBytes,
-		})
+		if k.retired(tenant) {
+			stored.Room = 0 // it may have what it holds
+		}
+		f.Streams = append(f.Streams, stored)
 	}
 	k.Figures(f)
-	return nil
 }

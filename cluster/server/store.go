@@ -2,25 +2,32 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
 // store is the streams of a cluster, as a manager and its dispatcher ask for them.
-type store struct{ js jetstream.JetStream }
+type store struct{ link *wire.Link }
+
+// stream returns a stream, which must exist.
+func (s store) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	found, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.link.JS.Stream(ctx, name) })
+	if err != nil {
+		return nil, fmt.Errorf("%w: the cluster's stream %s: %w", backend.ErrUnavailable, name, err)
+	}
+	return found, nil
+}
 
 // note returns a note and its sequence number, 0 if there is none.
 func (s store) note(ctx context.Context, name string) ([]byte, uint64, error) {
-	notes, err := wire.Stream(ctx, s.js, wire.Notes)
-	if err != nil {
-		return nil, 0, err
-	}
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return notes.GetLastMsgForSubject(ctx, wire.NotesPrefix+name)
+		return s.link.Last(ctx, wire.NotesPrefix+name)
 	})
 	if wire.Missing(err) {
 		return nil, 0, nil
@@ -31,15 +38,11 @@ func (s store) note(ctx context.Context, name string) ([]byte, uint64, error) {
 	return m.Data, m.Sequence, nil
 }
 
-// present returns the jobs that wait or are handed out.
-func (s store) present(ctx context.Context) (map[string]bool, error) {
+// present returns the jobs of a tenant that wait or are handed out.
+func (s store) present(ctx context.Context, tenant string) (map[string]bool, error) {
 	all := map[string]bool{}
-	for _, from := range wire.WhereJobsAre {
-		in, err := s.js.Stream(ctx, from.Stream)
-		if err != nil {
-			return nil, err
-		}
-		ids, err := subjects(ctx, in, from.Prefix)
+	for _, prefix := range []string{wire.QueuePrefix, wire.JobsPrefix} {
+		ids, err := s.idsOf(ctx, prefix, tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -48,31 +51,23 @@ func (s store) present(ctx context.Context) (map[string]bool, error) {
 	return all, nil
 }
 
-// drop removes the witness of a job.
-func (s store) drop(ctx context.Context, id string) error {
-	return s.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+id+".>")
+// idsOf returns the IDs of a tenant's jobs that are in the subjects that begin with a prefix.
+func (s store) idsOf(ctx context.Context, prefix, tenant string) (map[string]bool, error) {
+	return s.idsIn(ctx, wire.StreamOf(prefix+tenant+"."), prefix, prefix+tenant+".>")
 }
 
-// purge removes what has a subject.
-func (s store) purge(ctx context.Context, stream, subject string) error {
-	_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-		from, err := s.js.Stream(ctx, stream)
-		if err == nil {
-			err = from.Purge(ctx, jetstream.WithPurgeSubject(subject))
-		}
-		return struct{}{}, err
-	})
-	return err
+// ids returns those of all jobs in a stream.
+func (s store) ids(ctx context.Context, stream, prefix string) (map[string]bool, error) {
+	return s.idsIn(ctx, stream, prefix, prefix+">")
 }
 
-// subjects returns the jobs' IDs that follow a prefix in the subjects of a stream.
-func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[string]bool, error) {
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+func (s store) idsIn(ctx context.Context, stream, prefix, filter string) (map[string]bool, error) {
+	subjects, err := s.link.Subjects(ctx, stream, filter)
 	if err != nil {
 		return nil, err
 	}
 	ids := map[string]bool{}
-	for subject := range info.State.Subjects {
+	for subject := range subjects {
 		tokens := strings.SplitN(strings.TrimPrefix(subject, prefix), ".", 3)
 		ids[strings.Join(tokens[:min(2, len(tokens))], ".")] = true
 	}
