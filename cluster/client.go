@@ -70,13 +70,7 @@ type JobOptions struct {
 
 // Client has proofs made. It is safe for concurrent use.
 type Client struct {
-	nc        *nats.Conn
-	js        jetstream.JetStream
-	keys      jetstream.Stream
-	queue     jetstream.Stream
-	jobs      jetstream.Stream
-	ends      jetstream.Stream
-	witnesses jetstream.Stream
+	link      *wire.Link
 	seal      func() (*wire.SealingKey, error)
 	tenant    string
 	admin     bool // it sees all tenants'
@@ -96,31 +90,27 @@ func Connect(t Ticket) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	nc, js, err := t.Connect("pippin client")
+	link, err := t.Connect("pippin client")
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{nc: nc, js: js, tenant: tenant, admin: t.Seal == "", id: tenant + "." + nuid.Next()}
+	c := &Client{link: link, tenant: tenant, admin: link.Manages, id: tenant + "." + nuid.Next()}
 	c.seal = sync.OnceValues(func() (*wire.SealingKey, error) { return wire.ReadSealing(t.Seal) })
 	ctx, cancel := context.WithTimeout(context.Background(), connectWithin)
 	defer cancel()
-	for name, s := range map[string]*jetstream.Stream{wire.Keys: &c.keys, wire.Queue: &c.queue, wire.Jobs: &c.jobs, wire.Ends: &c.ends, wire.Witnesses: &c.witnesses} {
-		if *s, err = wire.Stream(ctx, js, name); err != nil {
-			nc.Close()
-			return nil, err
-		}
-	}
+	hello, fingerprint := wire.Hello, t.Fingerprint
 	if !c.admin {
-		if err := wire.CheckFingerprint(c.witnesses, wire.Fingerprint(t.Seal)); err != nil {
-			nc.Close()
-			return nil, err
-		}
+		hello, fingerprint = wire.HelloPrefix+tenant, wire.Fingerprint(t.Seal)
+	}
+	if err := link.Greet(ctx, hello, fingerprint); err != nil {
+		link.Close()
+		return nil, err
 	}
 	return c, nil
 }
 
 // Close disconnects. Jobs that were submitted go on.
-func (c *Client) Close() { c.nc.Close() }
+func (c *Client) Close() { c.link.Close() }
 
 // Trace has jobs carry what propagate returns for the context of Submit and Prove, such as
 // the fields of W3C's Trace Context: a worker's spans go on from there. Call it before the
@@ -171,18 +161,15 @@ func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptio
 	if err != nil {
 		return job, false, err
 	}
-	job.Witness, err = wire.Put(ctx, c.js, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
+	job.Witness, err = wire.Put(ctx, c.link, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
 	return job, false, refusal(ctx, err)
 }
-
-// mostPrerequisites bounds JobOptions.After.
-const mostPrerequisites = 1000
 
 // prerequisites returns the IDs of the jobs that a job is to wait for, all of which the
 // cluster must know.
 func (c *Client) prerequisites(ctx context.Context, job string, names []string) (ids []string, err error) {
-	if len(names) > mostPrerequisites {
-		return nil, fmt.Errorf("%w: %d jobs are to be proved before, at most %d may", backend.ErrInvalidInput, len(names), mostPrerequisites)
+	if len(names) > wire.MostPrerequisites {
+		return nil, fmt.Errorf("%w: %d jobs are to be proved before, at most %d may", backend.ErrInvalidInput, len(names), wire.MostPrerequisites)
 	}
 	for _, name := range names {
 		id := name
@@ -200,7 +187,8 @@ func (c *Client) prerequisites(ctx context.Context, job string, names []string) 
 			return nil, err
 		}
 		if !known {
-			return nil, fmt.Errorf("%w: the cluster knows no job %s, which is to be proved before: submit it first, and take its result after this job is submitted", backend.ErrInvalidInput, name)
+			return nil, fmt.Errorf("%w: the cluster knows no job %s, which is to be proved before: "+
+				"submit it first, and take its result after this job is submitted", backend.ErrInvalidInput, name)
 		}
 		ids = append(ids, id)
 	}
@@ -209,7 +197,7 @@ func (c *Client) prerequisites(ctx context.Context, job string, names []string) 
 
 // has reports whether the cluster has a job, or its end.
 func (c *Client) has(ctx context.Context, id string) (bool, error) {
-	known, err := wire.Known(ctx, c.queue, c.jobs, c.ends, id)
+	known, err := wire.Known(ctx, c.link, id)
 	return known, refusal(ctx, err)
 }
 
@@ -218,11 +206,15 @@ func (c *Client) publish(ctx context.Context, job wire.Job) error {
 	if err != nil {
 		return err
 	}
+	if len(text) > wire.MostDescriptor {
+		err := fmt.Errorf("%w: the job's descriptor has %d bytes, at most %d may", backend.ErrInvalidInput, len(text), wire.MostDescriptor)
+		return errors.Join(err, job.Witness.Forget(c.link.Conn))
+	}
 	// If it is not the first, another one of that name came first.
-	_, err = wire.Once(ctx, c.js, c.queue, &nats.Msg{Subject: wire.QueuePrefix + job.ID, Data: text}, job.MsgID(),
+	_, err = c.link.Once(ctx, &nats.Msg{Subject: wire.QueuePrefix + job.ID, Data: text}, job.MsgID(),
 		func(ctx context.Context) (bool, error) { return c.has(ctx, job.ID) })
 	if err != nil {
-		err = errors.Join(refusal(ctx, err), job.Witness.Forget(c.nc))
+		err = errors.Join(refusal(ctx, err), job.Witness.Forget(c.link.Conn))
 	}
 	return err
 }
@@ -234,9 +226,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
 	if err := c.own(id); err != nil {
 		return false, err
 	}
-	m, err := wire.Ask(ctx, func(ctx context.Context) (*nats.Msg, error) {
-		return c.nc.RequestWithContext(ctx, wire.CancelPrefix+id, nil)
-	})
+	m, err := c.link.Request(ctx, wire.CancelPrefix+id)
 	if err != nil {
 		return false, refusal(ctx, err)
 	}
@@ -249,7 +239,7 @@ func (c *Client) Taken(id string) error {
 	if err := c.own(id); err != nil {
 		return err
 	}
-	if err := (wire.Object{Subject: wire.EndsPrefix + id}).Forget(c.nc); err != nil {
+	if err := (wire.Object{Subject: wire.EndsPrefix + id}).Forget(c.link.Conn); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	return nil
@@ -293,7 +283,7 @@ func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 	defer stop()
 	for {
 		m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return c.ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+id)
+			return c.link.Last(ctx, wire.EndsPrefix+id)
 		})
 		if err == nil {
 			return ended(m.Data)
@@ -313,7 +303,7 @@ func (c *Client) listen(id string) (<-chan *nats.Msg, func(), error) {
 		return nil, nil, err
 	}
 	told := make(chan *nats.Msg, 1)
-	sub, err := c.nc.ChanSubscribe(wire.EndedPrefix+id, told)
+	sub, err := c.link.Conn.ChanSubscribe(wire.EndedPrefix+id, told)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
@@ -373,7 +363,7 @@ func (c *Client) run(ctx context.Context, w Work, witness []byte, o JobOptions) 
 	defer stop()
 	defer func() {
 		if ctx.Err() != nil && o.Name == "" {
-			_ = c.nc.Publish(wire.CancelPrefix+job.ID, nil) // else it is made for nobody
+			_ = c.link.Conn.Publish(wire.CancelPrefix+job.ID, nil) // else it is made for nobody
 		}
 	}()
 	if !known {

@@ -23,7 +23,6 @@ import (
 	"github.com/consensys/gnark/std/hash/mimc"
 	"github.com/consensys/gnark/test/unsafekzg"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
@@ -242,19 +241,12 @@ func TestSecurity(t *testing.T) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nc, js, err := r.ticket(server.ClientTicket).Connect("test")
+	link, err := r.ticket(server.ClientTicket).Connect("test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nc.Close()
-	jobs, err := js.Stream(t.Context(), wire.Jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, err := js.Consumer(t.Context(), wire.Jobs, wire.Workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer link.Close()
+	js := link.JS
 	if _, err := r.client().Submit(t.Context(), r.fakeWork("security"), number(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -264,8 +256,14 @@ func TestSecurity(t *testing.T) {
 			return err
 		},
 		"removed a stream":  func(ctx context.Context) error { return js.DeleteStream(ctx, wire.Jobs) },
-		"emptied the queue": func(ctx context.Context) error { return jobs.Purge(ctx) },
-		"took a job":        func(ctx context.Context) error { _, err := consumer.Next(jetstream.FetchContext(ctx)); return err },
+		"emptied the queue": func(ctx context.Context) error { return link.Purge(ctx, wire.JobsPrefix+">", 0) },
+		"took a job": func(ctx context.Context) error {
+			m, err := link.Next(ctx, time.Second, time.Second)
+			if m == nil && err == nil {
+				err = errTest
+			}
+			return err
+		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if err := do(ctx); err == nil {
@@ -317,11 +315,12 @@ func TestTenants(t *testing.T) {
 	var cfg server.Config
 	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Clients = []string{"alice", "eve"}; cfg = *c })
 	alice, eve := server.TicketOf("alice"), server.TicketOf("eve")
-	nc, js, err := r.ticket(eve).Connect("test")
+	link, err := r.ticket(eve).Connect("test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nc.Close()
+	defer link.Close()
+	nc, admin := link.Conn, r.admin()
 	var heard atomic.Uint64
 	for _, subject := range []string{">", "_INBOX.>", wire.EndedPrefix + ">", wire.EndsPrefix + ">", wire.JobsPrefix + ">", wire.WitnessesPrefix + ">"} {
 		if _, err := nc.Subscribe(subject, func(m *nats.Msg) { heard.Add(1) }); err != nil {
@@ -340,14 +339,9 @@ func TestTenants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wire.PutKey(t.Context(), js, r.tenant(eve), digest, write("poison")); err != nil {
+	if err := wire.PutKey(t.Context(), link, r.tenant(eve), digest, write("poison")); err != nil {
 		t.Fatal(err)
 	}
-	_, admin, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Conn().Close()
 	if err := wire.PutKey(t.Context(), admin, r.tenant(alice), digest, write("alice's key")); err != nil {
 		t.Fatal(err)
 	}
@@ -356,15 +350,11 @@ func TestTenants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keys, err := wire.Stream(t.Context(), admin, wire.Keys)
-	if err != nil {
-		t.Fatal(err)
-	}
 	eventually(t, "Eve's own key is forgotten", func() bool {
-		_, has, err := wire.HasKey(t.Context(), keys, r.tenant(eve), digest)
+		_, has, err := wire.HasKey(t.Context(), admin, r.tenant(eve), digest)
 		return err == nil && !has
 	})
-	if err := wire.PutKey(t.Context(), js, r.tenant(eve), digest, write("poison")); err != nil {
+	if err := wire.PutKey(t.Context(), link, r.tenant(eve), digest, write("poison")); err != nil {
 		t.Fatal(err)
 	}
 
@@ -385,27 +375,23 @@ func TestTenants(t *testing.T) {
 	if _, err := e.Wait(t.Context(), ids[0]); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Error("another client's end:", err)
 	}
-	ends, err := wire.Stream(t.Context(), js, wire.Ends)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if keys, err = wire.Stream(t.Context(), js, wire.Keys); err != nil {
-		t.Fatal(err)
-	}
 	for what, do := range map[string]func(context.Context) error{
 		"read an end": func(ctx context.Context) error {
-			_, err := ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+ids[0])
+			_, err := link.Last(ctx, wire.EndsPrefix+ids[0])
 			return err
 		},
-		"read an end by number": func(ctx context.Context) error { _, err := ends.GetMsg(ctx, 1); return err },
+		"read an end by number": func(ctx context.Context) error {
+			_, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+wire.Of(wire.Ends, r.tenant(alice)), []byte(`{"seq":1}`))
+			return err
+		},
 		"submitted a job": func(ctx context.Context) error {
-			_, err := js.Publish(ctx, wire.JobsPrefix+ids[0]+"x", []byte("{}"))
+			_, err := link.JS.Publish(ctx, wire.JobsPrefix+ids[0]+"x", []byte("{}"))
 			return err
 		},
 		"stored a key": func(ctx context.Context) error {
-			return wire.PutKey(ctx, js, r.tenant(alice), strings.Repeat("ab", 32), write("poison"))
+			return wire.PutKey(ctx, link, r.tenant(alice), strings.Repeat("ab", 32), write("poison"))
 		},
-		"removed keys": func(ctx context.Context) error { return keys.Purge(ctx) },
+		"removed keys": func(ctx context.Context) error { return link.Purge(ctx, wire.KeysPrefix+r.tenant(alice)+".>", 0) },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if err := do(ctx); err == nil {

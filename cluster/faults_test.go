@@ -94,7 +94,7 @@ func TestProgressNotLife(t *testing.T) {
 	if _, err := one(t, c, r.fakeWork("stalls"), number(1)); err != nil || calls.Load() != 2 {
 		t.Error(calls.Load(), err)
 	}
-	if s := state(t, c); s.Failed != 1 || s.Returned != 0 || !strings.Contains(s.LastError, "no progress") {
+	if s := state(t, r.clientOf(server.AdminTicket)); s.Failed != 1 || s.Returned != 0 || !strings.Contains(s.LastError, "no progress") {
 		t.Errorf("%+v", s)
 	}
 }
@@ -119,11 +119,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 	<-begun
 	// Its consumer is lost, so that the job is handed out again.
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	js := r.admin().JS
 	r.work(func(c *worker.Config) {
 		c.Name = "quick"
 		c.Open = fakes(func(context.Context, []byte) ([]byte, error) { return []byte("first"), nil })
@@ -164,7 +160,7 @@ func TestInfrastructureCostsNoTry(t *testing.T) {
 	if _, err := one(t, c, r.fakeWork("gone"), number(1)); err != nil {
 		t.Error(err)
 	}
-	if s := state(t, c); s.Failed != 0 || s.Returned != 7 {
+	if s := state(t, r.clientOf(server.AdminTicket)); s.Failed != 0 || s.Returned != 7 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -424,11 +420,7 @@ func TestStuckProverEndsTheWorker(t *testing.T) {
 func TestConsumer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Stuck = time.Second })
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	js := r.admin().JS
 	r.work(func(c *worker.Config) { c.Name, c.Jobs = "two", 2 })
 	r.work(func(c *worker.Config) { c.Name, c.Jobs = "three", 3 })
 	eventually(t, "MaxAckPending follows the workers", func() bool {
@@ -449,12 +441,8 @@ func TestTriesMove(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.stop()
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
-	for _, cfg := range wire.Streams(r.server.Room(), 3) {
+	js := r.admin().JS
+	for _, cfg := range wire.Shared(r.server.Room(), 3) {
 		if cfg.Name != wire.Tries {
 			continue
 		}
@@ -470,7 +458,7 @@ func TestTriesMove(t *testing.T) {
 		}
 	}
 	r.manage()
-	s, err := wire.Stream(t.Context(), js, wire.Tries)
+	s, err := js.Stream(t.Context(), wire.Tries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -487,11 +475,12 @@ func TestTriesMove(t *testing.T) {
 func TestSilentWorker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Stuck = time.Second })
-	nc, js, err := r.ticket(server.WorkerTicket).Connect(wire.WorkerPrefix + "silent")
+	link, err := r.ticket(server.WorkerTicket).Connect(wire.WorkerPrefix + "silent")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nc.Close()
+	defer link.Close()
+	nc := link.Conn
 	if _, err := nc.SubscribeSync(wire.Who + ".silent"); err != nil {
 		t.Fatal(err)
 	}
@@ -501,14 +490,14 @@ func TestSilentWorker(t *testing.T) {
 	if _, err := r.client().Submit(t.Context(), r.fakeWork("silent"), number(1)); err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := js.Consumer(t.Context(), wire.Jobs, wire.Workers)
+	consumer, err := r.admin().JS.Consumer(t.Context(), wire.Jobs, wire.Workers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := consumer.CachedInfo().Created
-	msg, err := consumer.Next(jetstream.FetchMaxWait(time.Minute))
-	if err != nil {
-		t.Fatal(err)
+	msg, err := link.Next(t.Context(), time.Minute, time.Second)
+	if err != nil || msg == nil {
+		t.Fatal(msg, err)
 	}
 	r.work(nil) // has nothing to do
 	for end := time.Now().Add(2 * wire.AckWait); time.Now().Before(end); time.Sleep(wire.AckWait / 4) {
@@ -523,7 +512,7 @@ func TestSilentWorker(t *testing.T) {
 
 // TestNothingExpiresByTheClock: a clock that jumps takes nothing along.
 func TestNothingExpiresByTheClock(t *testing.T) {
-	for _, s := range wire.Streams(0, 1) {
+	for _, s := range append(wire.Shared(0, 1), wire.Own("x", 1, 0, 1)...) {
 		if s.MaxAge != 0 {
 			t.Errorf("%s forgets after %v", s.Name, s.MaxAge)
 		}
@@ -537,25 +526,18 @@ func TestNothingExpiresByTheClock(t *testing.T) {
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Orphan = 300 * time.Millisecond })
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	link := r.admin()
 	c := r.client()
 	ids := submitAll(t, c, r.fakeWork("orphans"), 2)
-	s, err := wire.Stream(t.Context(), js, wire.Witnesses)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := wire.Put(t.Context(), js, wire.WitnessesPrefix+"x.orphan", bytes.NewReader(number(1))); err != nil {
+	orphan := r.tenant(server.ClientTicket) + ".orphan"
+	if _, err := wire.Put(t.Context(), link, wire.WitnessesPrefix+orphan, bytes.NewReader(number(1))); err != nil {
 		t.Fatal(err)
 	}
 	has := func(id string) bool {
-		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(wire.WitnessesPrefix+id+".>"))
-		return err == nil && len(info.State.Subjects) > 0
+		there, err := link.Holds(t.Context(), wire.WitnessesPrefix+id+".>")
+		return err == nil && there
 	}
-	eventually(t, "the orphan goes", func() bool { return !has("x.orphan") })
+	eventually(t, "the orphan goes", func() bool { return !has(orphan) })
 	for _, id := range ids {
 		if !has(id) {
 			t.Error("a witness is gone whose job waits")
@@ -640,14 +622,10 @@ func TestCacheIsChecked(t *testing.T) {
 func TestDamagedObject(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	link := r.admin()
 	w := r.fakeWork("damaged")
 	w.Circuit = strings.Repeat("ab", 32)
-	if err := wire.PutKey(t.Context(), js, r.tenant(server.ClientTicket), w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
+	if err := wire.PutKey(t.Context(), link, r.tenant(server.ClientTicket), w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	r.work(func(c *worker.Config) { c.Jobs = 8 })
@@ -705,11 +683,7 @@ func TestForeignKeys(t *testing.T) {
 		t.Error("another cluster's key to open with:", err)
 	}
 	own, w := r.client(), r.fakeWork("foreign")
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	link := r.admin()
 	put := func(k cluster.Ticket, id string, n int) wire.Object {
 		t.Helper()
 		seal, err := wire.ReadSealing(k.Seal)
@@ -720,7 +694,7 @@ func TestForeignKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := wire.Put(t.Context(), js, wire.WitnessesPrefix+id, bytes.NewReader(sealed))
+		o, err := wire.Put(t.Context(), link, wire.WitnessesPrefix+id, bytes.NewReader(sealed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -728,9 +702,10 @@ func TestForeignKeys(t *testing.T) {
 	}
 	// A witness of no job: nobody but the thief would remove it.
 	id := r.tenant(server.ClientTicket) + ".robbed"
-	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: put(r.ticket(server.ClientTicket), id, 0)})
+	thief := r.tenant(server.ClientTicket) + ".thief"
+	text, err := json.Marshal(wire.Job{ID: thief, Work: w, Witness: put(r.ticket(server.ClientTicket), id, 0)})
 	if err == nil {
-		_, err = js.Publish(t.Context(), wire.JobsPrefix+"x.thief", text)
+		_, err = link.JS.Publish(t.Context(), wire.JobsPrefix+thief, text)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -739,7 +714,7 @@ func TestForeignKeys(t *testing.T) {
 	stranger := wire.Job{ID: r.tenant(server.ClientTicket) + ".stranger", Work: w}
 	stranger.Witness = put(foreign, stranger.ID, 1)
 	if text, err = json.Marshal(stranger); err == nil {
-		_, err = js.Publish(t.Context(), wire.JobsPrefix+stranger.ID, text)
+		_, err = link.JS.Publish(t.Context(), wire.JobsPrefix+stranger.ID, text)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -747,13 +722,9 @@ func TestForeignKeys(t *testing.T) {
 	if _, err := own.Wait(within, stranger.ID); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "of one cluster") {
 		t.Error("sealed for others:", err)
 	}
-	witnesses, err := wire.Stream(t.Context(), js, wire.Witnesses)
-	if err != nil {
-		t.Fatal(err)
-	}
 	msgs := r.messages()
 	eventually(t, "the thief is gone", func() bool { return msgs(wire.Jobs) == 0 })
-	if _, err := witnesses.GetLastMsgForSubject(t.Context(), wire.WitnessesPrefix+id+".0"); err != nil {
+	if _, err := link.Last(t.Context(), wire.WitnessesPrefix+id+".0"); err != nil {
 		t.Error("the other job's witness:", err)
 	}
 }

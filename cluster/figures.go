@@ -95,6 +95,7 @@ type Figures struct {
 // Stored is how full a stream is.
 type Stored struct {
 	Name     string // without pippin_
+	Tenant   string // whose stream it is, empty if it is everybody's
 	Messages uint64
 	Bytes    uint64
 	Room     int64 // bytes that it may have, below 1 without a bound

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/cluster"
@@ -19,12 +20,9 @@ import (
 // acknowledged.
 func (r *rig) loses() {
 	r.t.Helper()
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
+	if err := r.admin().Purge(r.t.Context(), wire.JobsPrefix+">", 0); err != nil {
 		r.t.Fatal(err)
 	}
-	defer js.Conn().Close()
-	r.purge(js, wire.Jobs)
 }
 
 // TestLostJobs: jobs that were handed out and that the workers' stream loses have their
@@ -81,26 +79,24 @@ func TestNameAgain(t *testing.T) {
 // ends stores how a job ended, as somebody does who ends thereafter.
 func (r *rig) ends(id string, end any) {
 	r.t.Helper()
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	link := r.admin()
 	check := func(err error) {
 		r.t.Helper()
 		if err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	queue, err := wire.Stream(r.t.Context(), js, wire.Queue)
-	check(err)
-	m, err := wire.LastOf(r.t.Context(), queue, wire.QueuePrefix+id)
+	m, err := wire.LastOf(r.t.Context(), link, wire.QueuePrefix+id)
 	check(err)
 	var job wire.Job
 	check(json.Unmarshal(m.Data, &job))
 	text, err := json.Marshal(end)
 	check(err)
-	_, err = js.Publish(r.t.Context(), wire.EndsPrefix+id, text, jetstream.WithMsgID(job.MsgID()+" test"))
+	e, _ := end.(wire.End)
+	cost, err := json.Marshal(wire.Cost{Outcome: wire.Failed, Spare: e.Spare()})
+	check(err)
+	said := &nats.Msg{Subject: wire.EndsPrefix + id, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
+	_, err = link.JS.PublishMsg(r.t.Context(), said, jetstream.WithMsgID(job.MsgID()+" test"))
 	check(err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,12 +18,8 @@ import (
 
 // ledger returns what clients have used, as the manager has noted it last.
 func (c *Client) ledger(ctx context.Context) (*Ledger, error) {
-	s, err := wire.Stream(ctx, c.js, wire.Notes)
-	if err != nil {
-		return nil, err
-	}
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return s.GetLastMsgForSubject(ctx, wire.NotesPrefix+"ledger")
+		return c.link.Last(ctx, wire.NotesPrefix+"ledger")
 	})
 	l := &Ledger{}
 	switch {
@@ -50,16 +47,12 @@ func (c *Client) Retry(ctx context.Context, ids ...string) (sent []string, err e
 	if err := c.administers(); err != nil {
 		return nil, err
 	}
-	letters, err := wire.Stream(ctx, c.js, wire.Dead)
-	if err != nil {
-		return nil, err
-	}
 	if len(ids) == 0 {
-		info, err := letters.Info(ctx, jetstream.WithSubjectFilter(wire.DeadPrefix+">"))
+		subjects, err := c.all(ctx, wire.Dead, wire.DeadPrefix)
 		if err != nil {
-			return nil, refusal(ctx, err)
+			return nil, err
 		}
-		for subject := range info.State.Subjects {
+		for _, subject := range subjects {
 			ids = append(ids, strings.TrimPrefix(subject, wire.DeadPrefix))
 		}
 		slices.Sort(ids)
@@ -68,7 +61,7 @@ func (c *Client) Retry(ctx context.Context, ids ...string) (sent []string, err e
 		if err := c.own(id); err != nil {
 			return sent, err
 		}
-		again, err := c.retry(ctx, letters, id)
+		again, err := c.retry(ctx, id)
 		if err != nil {
 			return sent, fmt.Errorf("job %s: %w", id, err)
 		}
@@ -80,9 +73,9 @@ func (c *Client) Retry(ctx context.Context, ids ...string) (sent []string, err e
 }
 
 // retry sends a dead job again if its witness is there.
-func (c *Client) retry(ctx context.Context, letters jetstream.Stream, id string) (bool, error) {
+func (c *Client) retry(ctx context.Context, id string) (bool, error) {
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return letters.GetLastMsgForSubject(ctx, wire.DeadPrefix+id)
+		return c.link.Last(ctx, wire.DeadPrefix+id)
 	})
 	if wire.Missing(err) {
 		return false, fmt.Errorf("%w: it is not among the dead jobs", backend.ErrInvalidInput)
@@ -96,7 +89,7 @@ func (c *Client) retry(ctx context.Context, letters jetstream.Stream, id string)
 	}
 	for i := range job.Witness.Chunks {
 		_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return c.witnesses.GetLastMsgForSubject(ctx, fmt.Sprintf("%s.%d", job.Witness.Subject, i))
+			return c.link.Last(ctx, fmt.Sprintf("%s.%d", job.Witness.Subject, i))
 		})
 		if wire.Missing(err) {
 			return false, nil
@@ -108,13 +101,8 @@ func (c *Client) retry(ctx context.Context, letters jetstream.Stream, id string)
 	job.Retry++
 	job.Deadline, job.After = time.Time{}, nil // they were proved
 	// Its end goes first: a job that has one is not done again.
-	for _, o := range []struct {
-		stream jetstream.Stream
-		of     string
-	}{{c.ends, wire.EndsPrefix + id}, {letters, wire.DeadPrefix + id}} {
-		if _, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, o.stream.Purge(ctx, jetstream.WithPurgeSubject(o.of))
-		}); err != nil {
+	for _, prefix := range []string{wire.EndsPrefix, wire.DeadPrefix} {
+		if err := c.link.Purge(ctx, prefix+id, 0); err != nil {
 			return false, refusal(ctx, err)
 		}
 	}
@@ -131,7 +119,7 @@ func (c *Client) requeue(ctx context.Context, job wire.Job) error {
 		return err
 	}
 	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return c.js.Publish(ctx, wire.QueuePrefix+job.ID, text, jetstream.WithMsgID(job.MsgID()))
+		return c.link.JS.Publish(ctx, wire.QueuePrefix+job.ID, text, jetstream.WithMsgID(job.MsgID()))
 	})
 	return refusal(ctx, err)
 }
@@ -163,19 +151,19 @@ func (c *Client) Keys(ctx context.Context) ([]StoredKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := c.keys.Info(ctx, jetstream.WithSubjectFilter(wire.KeysPrefix+">"))
+	subjects, err := c.all(ctx, wire.Keys, wire.KeysPrefix)
 	if err != nil {
-		return nil, refusal(ctx, err)
+		return nil, err
 	}
 	all := []StoredKey{}
-	for subject := range info.State.Subjects {
+	for _, subject := range subjects {
 		name, is := strings.CutSuffix(strings.TrimPrefix(subject, wire.KeysPrefix), ".manifest")
 		tenant, digest, ok := strings.Cut(name, ".")
 		if !is || !ok {
 			continue
 		}
 		m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return c.keys.GetLastMsgForSubject(ctx, subject)
+			return c.link.Last(ctx, subject)
 		})
 		if wire.Missing(err) {
 			continue
@@ -202,19 +190,13 @@ func (c *Client) Keys(ctx context.Context) ([]StoredKey, error) {
 // needed returns the keys, as TENANT.DIGEST, that jobs need which wait or are in hand.
 func (c *Client) needed(ctx context.Context) (map[string]bool, error) {
 	all := map[string]bool{}
-	for _, from := range wire.WhereJobsAre {
-		s, err := wire.Stream(ctx, c.js, from.Stream)
+	for kind, prefix := range map[string]string{wire.Queue: wire.QueuePrefix, wire.Jobs: wire.JobsPrefix} {
+		subjects, err := c.all(ctx, kind, prefix)
 		if err != nil {
 			return nil, err
 		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(from.Prefix+">"))
-		if err != nil {
-			return nil, refusal(ctx, err)
-		}
-		for subject := range info.State.Subjects {
-			m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-				return s.GetLastMsgForSubject(ctx, subject)
-			})
+		for _, subject := range subjects {
+			m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return c.link.Last(ctx, subject) })
 			if wire.Missing(err) {
 				continue // it has moved on
 			}
@@ -240,8 +222,24 @@ func (c *Client) RemoveKey(ctx context.Context, k StoredKey) error {
 	if err := c.administers(); err != nil {
 		return err
 	}
-	_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, c.keys.Purge(ctx, jetstream.WithPurgeSubject(wire.KeysPrefix+k.Tenant+"."+k.Digest+".>"))
-	})
-	return refusal(ctx, err)
+	return refusal(ctx, c.link.Purge(ctx, wire.KeysPrefix+k.Tenant+"."+k.Digest+".>", 0))
+}
+
+// all returns the subjects that begin with a prefix, of all streams of a kind.
+func (c *Client) all(ctx context.Context, kind, prefix string) (all []string, err error) {
+	streams, err := c.link.Streams(ctx)
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	for _, s := range streams {
+		if of, _ := wire.Apart(s.Config.Name); of != kind {
+			continue
+		}
+		subjects, err := c.link.Subjects(ctx, s.Config.Name, prefix+">")
+		if err != nil {
+			return nil, refusal(ctx, err)
+		}
+		all = slices.AppendSeq(all, maps.Keys(subjects))
+	}
+	return all, nil
 }

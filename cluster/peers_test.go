@@ -87,6 +87,7 @@ func (r *trio) up(i int) {
 	}
 	m := server.Manager{Ticket: ticket, Every: 200 * time.Millisecond, Room: s.Room(), Replicas: s.Replicas(), Name: s.Name(),
 		Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))}
+	m.Names, m.Shares = s.Tenants()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -141,11 +142,6 @@ func TestThreeServers(t *testing.T) {
 			}
 		})
 	}
-	_, js, err := r.ticket(server.AdminTicket).Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
 	home := &rig{t: t, dir: r.cfg[0].Dir, log: slog.Default()}
 	home.cfg.Ticket = r.ticket(server.AdminTicket)
 	w := home.fakeWork("three")
@@ -159,10 +155,13 @@ func TestThreeServers(t *testing.T) {
 		r.up(i)
 		waitAll(t, c, submitAll(t, c, w, 10))
 	}
-	for _, stream := range wire.Streams(0, 3) {
-		s, err := wire.Stream(t.Context(), js, stream.Name)
-		if err != nil || s.CachedInfo().Config.Replicas != 3 {
-			t.Error(stream.Name, err)
+	streams, err := home.admin().Streams(t.Context())
+	if err != nil || len(streams) != len(wire.Shared(0, 3))+len(wire.Own("x", 1, 0, 3)) {
+		t.Errorf("%d streams, %v", len(streams), err)
+	}
+	for _, s := range streams {
+		if s.Config.Replicas != 3 {
+			t.Error(s.Config.Name)
 		}
 	}
 	waitAll(t, c, ids[:10])

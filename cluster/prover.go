@@ -82,9 +82,9 @@ func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifyin
 		if *o.digest, err = wire.Digest(o.write); err != nil {
 			return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 		}
-		_, has, err := wire.HasKey(ctx, c.keys, c.tenant, *o.digest)
+		_, has, err := wire.HasKey(ctx, c.link, c.tenant, *o.digest)
 		if err == nil && !has {
-			err = wire.PutKey(ctx, c.js, c.tenant, *o.digest, o.write)
+			err = wire.PutKey(ctx, c.link, c.tenant, *o.digest, o.write)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("uploading: %w", refusal(ctx, err))

@@ -21,8 +21,6 @@ import (
 	"time"
 
 	"github.com/consensys/gnark/logger"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
@@ -278,15 +276,11 @@ func (r *rig) fakeWork(name string) cluster.Work { return r.fakeWorkOf(server.Cl
 // fakeWorkOf does so for the holder of a ticket.
 func (r *rig) fakeWorkOf(ticket, name string) cluster.Work {
 	r.t.Helper()
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	link := r.admin()
 	write := func(w io.Writer) error { _, err := io.WriteString(w, name); return err }
 	digest, err := wire.Digest(write)
 	if err == nil {
-		err = wire.PutKey(r.t.Context(), js, r.tenant(ticket), digest, write)
+		err = wire.PutKey(r.t.Context(), link, r.tenant(ticket), digest, write)
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -373,33 +367,33 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// purge removes all messages of a stream.
-func (r *rig) purge(js jetstream.JetStream, stream string) {
+// admin returns an administrator's connection, until the test ends.
+func (r *rig) admin() *wire.Link {
 	r.t.Helper()
-	s, err := wire.Stream(r.t.Context(), js, stream)
-	if err == nil {
-		err = s.Purge(r.t.Context())
-	}
+	link, err := r.cfg.Ticket.Connect("test")
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.t.Cleanup(link.Close)
+	return link
 }
 
-// messages returns a function that counts those of a stream.
-func (r *rig) messages() func(stream string) uint64 {
+// messages returns a function that counts those of all streams of a kind.
+func (r *rig) messages() func(kind string) uint64 {
 	r.t.Helper()
-	_, js, err := r.cfg.Ticket.Connect("test")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(js.Conn().Close)
-	return func(stream string) uint64 {
+	link := r.admin()
+	return func(kind string) (n uint64) {
 		r.t.Helper()
-		s, err := wire.Stream(r.t.Context(), js, stream)
+		streams, err := link.Streams(r.t.Context())
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		return s.CachedInfo().State.Msgs
+		for _, s := range streams {
+			if of, _ := wire.Apart(s.Config.Name); of == kind {
+				n += s.State.Msgs
+			}
+		}
+		return n
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
@@ -55,7 +56,10 @@ const (
 // one that is not. Busy workers may be slow; silent names those that have not answered
 // within 3 s. Where no manager is, Workers waits 0.3 s for answers.
 func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []string, err error) {
-	a := asking{nc: nc, inbox: nc.NewInbox(), answers: make(chan *nats.Msg, nats.DefaultMaxChanLen), heard: map[string]Worker{}, missing: map[string]bool{}}
+	a := asking{
+		nc: nc, inbox: wire.AnswerPrefix + nuid.Next(), answers: make(chan *nats.Msg, nats.DefaultMaxChanLen),
+		heard: map[string]Worker{}, missing: map[string]bool{},
+	}
 	sub, err := nc.ChanSubscribe(a.inbox+".>", a.answers)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -69,7 +73,8 @@ func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []strin
 			break
 		}
 	}
-	return slices.SortedFunc(maps.Values(a.heard), func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }), slices.Sorted(maps.Keys(a.missing)), nil
+	byName := func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }
+	return slices.SortedFunc(maps.Values(a.heard), byName), slices.Sorted(maps.Keys(a.missing)), nil
 }
 
 // asking is a question to all workers.
@@ -130,11 +135,12 @@ func (a *asking) note(m *nats.Msg) error {
 		}
 		return nil
 	case kind == namesPart: // one answer a manager
-		var names []string
-		if err := json.Unmarshal(m.Data, &names); err != nil {
+		var known []Worker
+		if err := json.Unmarshal(m.Data, &known); err != nil {
 			return fmt.Errorf("%w: the names of workers: %w", backend.ErrInternal, err)
 		}
-		for _, name := range names {
+		for _, w := range known {
+			name := w.Name
 			if _, has := a.heard[name]; has || a.missing[name] || !wire.Name.MatchString(name) {
 				continue
 			}
@@ -154,90 +160,99 @@ func (a *asking) note(m *nats.Msg) error {
 	return nil
 }
 
-// Status returns what the cluster does now, with the last dead jobs first. A client's
-// ticket shows the dead jobs that were submitted with it, an administrator's all.
+// Status returns what the cluster does now, with the last dead jobs first. A client's ticket
+// shows the jobs that were submitted with it, an administrator's all.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
-	if s.Workers, s.Silent, err = Workers(ctx, c.nc); err != nil {
+	if !c.admin {
+		m, err := c.link.Request(ctx, wire.StatusPrefix+c.tenant)
+		if err != nil {
+			return s, refusal(ctx, err)
+		}
+		return s, json.Unmarshal(m.Data, &s)
+	}
+	workers, silent, err := Workers(ctx, c.link.Conn)
+	if err != nil {
 		return s, err
 	}
-	for _, cfg := range wire.Streams(0, 1) {
-		stream, err := wire.Stream(ctx, c.js, cfg.Name)
-		if err != nil {
-			return s, err
-		}
-		state := stream.CachedInfo().State
-		s.Bytes += state.Bytes
-		switch cfg.Name {
-		case wire.Queue:
-			s.Waiting = state.Msgs
-		case wire.Ends:
-			s.Results = state.Msgs
-		}
+	if s, err = Survey(ctx, c.link, ""); err != nil {
+		return s, err
 	}
-	consumer, err := c.js.Consumer(ctx, wire.Jobs, wire.Workers)
+	s.Workers, s.Silent = workers, silent
+	consumer, err := c.link.JS.Consumer(ctx, wire.Jobs, wire.Workers)
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	s.HandedOut = consumer.CachedInfo().NumAckPending
-	s.Waiting -= min(s.Waiting, uint64(s.HandedOut)) // those are in the queue too
-	if c.admin {
-		if s.Ledger, err = c.ledger(ctx); err != nil {
-			return s, err
-		}
-	}
-	s.Dead, err = c.dead(ctx)
+	s.InHand(consumer.CachedInfo().NumAckPending)
+	s.Ledger, err = c.ledger(ctx)
 	return s, err
 }
 
-// shown is how many dead jobs a status has.
-const shown = 20
+// Survey returns what the streams of a tenant say of its status, those of everybody if the tenant
+// is "". It is for managers and administrators.
+func Survey(ctx context.Context, l *wire.Link, tenant string) (s Status, err error) {
+	streams, err := l.Streams(ctx)
+	if err != nil {
+		return s, refusal(ctx, err)
+	}
+	var letters []*jetstream.StreamInfo // of dead jobs
+	for _, stream := range streams {
+		kind, of := wire.Apart(stream.Config.Name)
+		if tenant != "" && of != tenant {
+			continue
+		}
+		s.Bytes += stream.State.Bytes
+		switch kind {
+		case wire.Queue:
+			s.Waiting += stream.State.Msgs
+		case wire.Ends:
+			s.Results += stream.State.Msgs
+		case wire.Dead:
+			letters = append(letters, stream)
+		}
+	}
+	s.Dead, err = dead(ctx, l, letters)
+	return s, err
+}
 
-// dead returns the last dead jobs. An administrator may read any message by its number; a
-// client asks for the messages of its own subjects.
-func (c *Client) dead(ctx context.Context) ([]Dead, error) {
-	stream, err := wire.Stream(ctx, c.js, wire.Dead)
-	if err != nil {
-		return nil, err
-	}
+// InHand notes how many of the jobs workers have.
+func (s *Status) InHand(jobs int) {
+	s.HandedOut = jobs
+	s.Waiting -= min(s.Waiting, uint64(jobs)) // those are in the queue too
+}
+
+// shown is how many dead jobs a status has, mostLooked how many messages are looked at for
+// each: jobs that were sent again have left gaps.
+const (
+	shown      = 20
+	mostLooked = 10 * shown
+)
+
+// dead returns the last dead jobs of some streams.
+func dead(ctx context.Context, l *wire.Link, streams []*jetstream.StreamInfo) ([]Dead, error) {
 	all := []Dead{}
-	add := func(get func(ctx context.Context) (*jetstream.RawStreamMsg, error)) error {
-		m, err := wire.Ask(ctx, get)
-		if wire.Missing(err) {
-			return nil
-		}
+	for _, info := range streams {
+		stream, err := l.JS.Stream(ctx, info.Config.Name)
 		if err != nil {
-			return refusal(ctx, err)
+			return nil, refusal(ctx, err)
 		}
-		var d struct {
-			wire.Job
-			wire.End
-		}
-		if err := json.Unmarshal(m.Data, &d); err != nil {
-			return fmt.Errorf("%w: a dead job: %w", backend.ErrInternal, err)
-		}
-		all = append(all, Dead{d.ID, d.Work, d.Reason, d.Worker, m.Time})
-		return nil
-	}
-	if c.admin {
-		state := stream.CachedInfo().State
-		for seq := state.LastSeq; seq >= max(1, state.FirstSeq) && len(all) < shown; seq-- {
-			if err := add(func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return stream.GetMsg(ctx, seq) }); err != nil {
-				return nil, err
+		last, found := info.State.LastSeq, 0
+		for seq := last; seq >= max(1, info.State.FirstSeq) && found < shown && last-seq < mostLooked; seq-- {
+			m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return stream.GetMsg(ctx, seq) })
+			if wire.Missing(err) {
+				continue
 			}
-		}
-		return all, nil
-	}
-	info, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
-		return stream.Info(ctx, jetstream.WithSubjectFilter(wire.DeadPrefix+c.tenant+".>"))
-	})
-	if err != nil {
-		return nil, refusal(ctx, err)
-	}
-	for subject := range info.State.Subjects {
-		if err := add(func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return stream.GetLastMsgForSubject(ctx, subject)
-		}); err != nil {
-			return nil, err
+			if err != nil {
+				return nil, refusal(ctx, err)
+			}
+			var d struct {
+				wire.Job
+				wire.End
+			}
+			if err := json.Unmarshal(m.Data, &d); err != nil {
+				return nil, fmt.Errorf("%w: a dead job: %w", backend.ErrInternal, err)
+			}
+			all = append(all, Dead{d.ID, d.Work, d.Reason, d.Worker, m.Time})
+			found++
 		}
 	}
 	slices.SortFunc(all, func(a, b Dead) int { return b.At.Compare(a.At) })
@@ -257,7 +272,7 @@ func (c *Client) Drain(ctx context.Context, name string, within time.Duration) e
 		subject += "." + name
 	}
 	there := func() (names []string, err error) {
-		workers, names, err := Workers(ctx, c.nc)
+		workers, names, err := Workers(ctx, c.link.Conn)
 		for _, w := range workers {
 			names = append(names, w.Name)
 		}
@@ -270,7 +285,7 @@ func (c *Client) Drain(ctx context.Context, name string, within time.Duration) e
 	if len(names) == 0 {
 		return fmt.Errorf("%w: no worker %s", backend.ErrInvalidInput, cmp.Or(name, "is there"))
 	}
-	if err := c.nc.Publish(subject, []byte(within.String())); err != nil {
+	if err := c.link.Conn.Publish(subject, []byte(within.String())); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	for begun := time.Now(); ; {

@@ -246,20 +246,17 @@ func (l trail) of(id string) string {
 
 // where says in which streams a job is.
 func where(r *rig, id string) string {
-	_, js, err := r.cfg.Ticket.Connect("where")
+	link, err := r.cfg.Ticket.Connect("where")
 	if err != nil {
 		return err.Error()
 	}
-	defer js.Conn().Close()
+	defer link.Close()
 	said := ""
-	for _, from := range wire.WhereJobsAre {
-		s, err := wire.Stream(context.Background(), js, from.Stream)
-		if err == nil {
-			_, err = s.GetLastMsgForSubject(context.Background(), from.Prefix+id)
-		}
-		said += fmt.Sprintf("%s: %v; ", from.Stream, err)
+	for _, prefix := range []string{wire.QueuePrefix, wire.JobsPrefix} {
+		_, err := link.Last(context.Background(), prefix+id)
+		said += fmt.Sprintf("%s: %v; ", prefix, err)
 	}
-	c, err := js.Consumer(context.Background(), wire.Jobs, wire.Workers)
+	c, err := link.JS.Consumer(context.Background(), wire.Jobs, wire.Workers)
 	if err != nil {
 		return said + err.Error()
 	}
@@ -269,22 +266,28 @@ func where(r *rig, id string) string {
 // lagging returns the stream one of whose servers is away or behind, or that has no leader;
 // "" if there is none.
 func lagging(ctx context.Context, js jetstream.JetStream) string {
-	for _, cfg := range wire.Streams(0, 3) {
+	listing, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	names := js.StreamNames(listing)
+	for name := range names.Name() {
 		one, cancel := context.WithTimeout(ctx, 2*time.Second)
-		s, err := js.Stream(one, cfg.Name)
+		s, err := js.Stream(one, name)
 		cancel()
 		if err != nil {
-			return cfg.Name + ": " + err.Error()
+			return name + ": " + err.Error()
 		}
 		at := s.CachedInfo().Cluster
 		if at == nil || at.Leader == "" || len(at.Replicas) != 2 {
-			return fmt.Sprintf("%s: %+v", cfg.Name, at)
+			return fmt.Sprintf("%s: %+v", name, at)
 		}
 		for _, p := range at.Replicas {
 			if !p.Current || p.Offline {
-				return fmt.Sprintf("%s on %s: current %v, offline %v, %d behind", cfg.Name, p.Name, p.Current, p.Offline, p.Lag)
+				return fmt.Sprintf("%s on %s: current %v, offline %v, %d behind", name, p.Name, p.Current, p.Offline, p.Lag)
 			}
 		}
+	}
+	if err := names.Err(); err != nil {
+		return err.Error()
 	}
 	return ""
 }
@@ -365,11 +368,7 @@ func TestStorm(t *testing.T) {
 		workers = append(workers, p)
 		running.Go(func() { p.run(ctx, t) })
 	}
-	_, js, err := r.cfg.Ticket.Connect("storm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer js.Conn().Close()
+	js := r.admin().JS
 	// caughtUp waits until no server is behind: two of three are needed.
 	caughtUp := func(after string) {
 		var behind string

@@ -59,12 +59,12 @@ func TestRenewal(t *testing.T) {
 	}
 	var all []*nats.Conn
 	for _, k := range []wire.Ticket{file, memory} {
-		nc, _, err := k.Connect("test")
+		nc, err := k.Connect("test")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer nc.Close()
-		all = append(all, nc)
+		all = append(all, nc.Conn)
 	}
 	if err := s.renew(time.Now()); err != nil {
 		t.Fatal(err)

@@ -27,19 +27,21 @@ import (
 // Nothing depends on there being one dispatcher only: a job is in the workers' stream at
 // most once at a time, and has one end.
 type dispatcher struct {
-	*keeper
+	store
+	cfg   Manager
+	ctx   context.Context // ends with end
 	stop  context.CancelFunc
 	tasks *errgroup.Group // removals, which nobody waits for
 	looks *errgroup.Group // at prerequisites; they begin tasks
 	wake  chan struct{}
 
-	queue, jobs, ends jetstream.Stream
+	ending sync.RWMutex // held while tasks and looks are begun
+	over   bool         // none is begun any more
 
 	mu       sync.Mutex
+	lanes    map[string]*lane // by tenant
 	schedule *schedule
 	graph    *graph             // jobs that wait for others
-	before   uint64             // the queue's last message when this began: what is there may have been handed out
-	counted  uint64             // the last end whose cost is in the notes
 	notes    cluster.Ledger     // what clients have used
 	changed  bool               // since notes were stored
 	room     int                // jobs that may be handed out and not ended
@@ -48,29 +50,36 @@ type dispatcher struct {
 	leaving  int                // jobs that are being removed from the queue
 }
 
+// lane is what a dispatcher reads of one tenant: its queue and its ends.
+type lane struct {
+	before  uint64 // the queue's last message when this began: what is there may have been handed out
+	counted uint64 // the last end whose cost is in the notes
+	stop    func()
+}
+
 // handed is a job that was handed out.
 type handed struct {
 	w     *waiting  // nil while its message in the queue is not heard of
 	since time.Time // zero while it is being handed out
 }
 
-const (
-	ledgerNote = "ledger"
-	leaderNote = "leader"
-)
-
 // lookahead returns how many jobs wait beside those that are in the hands of workers who
 // can have so many, so that none waits for this machine.
 func lookahead(slots int) int { return 1 + slots/8 }
 
-// dispatch begins to hand out jobs, until run ends. Its first requests end with starting.
-func (k *keeper) dispatch(starting, run context.Context) (*dispatcher, error) {
+// dispatch begins to hand out the jobs of some tenants, until run ends. Its first requests end
+// with starting.
+func dispatch(starting, run context.Context, m Manager, s store, tenants []string) (*dispatcher, error) {
 	ctx, stop := context.WithCancel(run)
-	d := &dispatcher{keeper: k, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), graph: newGraph(), wake: make(chan struct{}, 1), handed: map[string]*handed{},
-		schedule: newSchedule(k.Shares), notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}}
+	d := &dispatcher{
+		store: s, cfg: m, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
+		schedule: newSchedule(m.Shares), graph: newGraph(), handed: map[string]*handed{}, lanes: map[string]*lane{},
+		notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}},
+	}
 	d.tasks.SetLimit(32)
 	d.looks.SetLimit(32)
-	if err := d.begin(starting, ctx); err != nil {
+	d.ctx = ctx
+	if err := d.begin(starting, tenants); err != nil {
 		stop()
 		return nil, err
 	}
@@ -78,21 +87,39 @@ func (k *keeper) dispatch(starting, run context.Context) (*dispatcher, error) {
 	return d, nil
 }
 
+// end hands out no more jobs, and returns when all that was begun has ended.
 func (d *dispatcher) end() {
 	d.stop()
+	d.ending.Lock()
+	d.over = true
+	d.ending.Unlock()
 	_ = d.looks.Wait()
 	_ = d.tasks.Wait()
+}
+
+// spawn has a group do something, unless the dispatcher ends: messages come until their consumers
+// have stopped.
+func (d *dispatcher) spawn(group *errgroup.Group, f func() error) {
+	d.ending.RLock()
+	defer d.ending.RUnlock()
+	if !d.over {
+		group.Go(f)
+	}
 }
 
 // listening has a consumer made anew 4 s after the server that had it is gone.
 const listening = jetstream.PullHeartbeat(2 * time.Second)
 
-// begin reads what there is, and listens to the queue and to ends until run ends.
-func (d *dispatcher) begin(ctx, run context.Context) error {
-	var ledger struct {
-		cluster.Ledger
-		Counted uint64 `json:"counted"`
-	}
+// ledgerText is how the ledger is stored.
+type ledgerText struct {
+	cluster.Ledger
+	// Counted is the number of the last end of each tenant whose cost is in the ledger.
+	Counted map[string]uint64 `json:"counted"`
+}
+
+// begin reads what there is, and listens to what tenants hand in.
+func (d *dispatcher) begin(ctx context.Context, tenants []string) error {
+	var ledger ledgerText
 	if text, _, err := d.note(ctx, ledgerNote); err != nil {
 		return err
 	} else if text != nil {
@@ -101,16 +128,8 @@ func (d *dispatcher) begin(ctx, run context.Context) error {
 		}
 		d.notes.Add(ledger.Ledger)
 	}
-	d.notes.Names, d.changed = d.Manager.Names, true
-	for name, s := range map[string]*jetstream.Stream{wire.Queue: &d.queue, wire.Jobs: &d.jobs, wire.Ends: &d.ends} {
-		var err error
-		if *s, err = wire.Stream(ctx, d.js, name); err != nil {
-			return err
-		}
-	}
-	d.before = d.queue.CachedInfo().State.LastSeq
-	d.counted = min(ledger.Counted, d.ends.CachedInfo().State.LastSeq)
-	out, err := subjects(ctx, d.jobs, wire.JobsPrefix)
+	d.notes.Names, d.changed = d.cfg.Names, true
+	out, err := d.ids(ctx, wire.Jobs, wire.JobsPrefix)
 	if err != nil {
 		return err
 	}
@@ -119,26 +138,75 @@ func (d *dispatcher) begin(ctx, run context.Context) error {
 		d.handed[id] = &handed{since: time.Now()}
 	}
 	d.room = lookahead(0)
-	waits, err := d.queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + ">"}})
+	for _, tenant := range tenants {
+		if err := d.open(ctx, tenant, ledger.Counted[tenant]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open listens to a tenant's queue and ends, until the dispatcher ends or the tenant is closed.
+// Ends up to counted are in the ledger.
+func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) error {
+	queue, err := d.stream(ctx, wire.Of(wire.Queue, tenant))
 	if err != nil {
 		return err
 	}
-	over, err := d.ends.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.EndsPrefix + ">"},
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: d.counted + 1, HeadersOnly: true})
+	ends, err := d.stream(ctx, wire.Of(wire.Ends, tenant))
 	if err != nil {
 		return err
 	}
-	reading, err := waits.Consume(func(m jetstream.Msg) { d.queued(run, m) }, listening)
+	l := &lane{before: queue.CachedInfo().State.LastSeq, counted: min(counted, ends.CachedInfo().State.LastSeq)}
+	waits, err := queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + tenant + ".>"}})
 	if err != nil {
 		return err
 	}
-	counting, err := over.Consume(func(m jetstream.Msg) { d.ended(run, m) }, listening)
+	over, err := ends.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{wire.EndsPrefix + tenant + ".>"},
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: l.counted + 1, HeadersOnly: true,
+	})
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.lanes[tenant] = l
+	d.mu.Unlock()
+	reading, err := waits.Consume(func(m jetstream.Msg) { d.queued(d.ctx, m) }, listening)
+	if err != nil {
+		return err
+	}
+	counting, err := over.Consume(func(m jetstream.Msg) { d.ended(d.ctx, m) }, listening)
 	if err != nil {
 		reading.Stop()
 		return err
 	}
-	context.AfterFunc(run, func() { reading.Stop(); counting.Stop() })
+	unregister := context.AfterFunc(d.ctx, func() { reading.Stop(); counting.Stop() })
+	l.stop = func() {
+		if unregister() {
+			reading.Stop()
+			counting.Stop()
+		}
+	}
 	return nil
+}
+
+// opened reports whether this listens to a tenant.
+func (d *dispatcher) opened(tenant string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lanes[tenant] != nil
+}
+
+// shut listens to a tenant no more.
+func (d *dispatcher) shut(tenant string) {
+	d.mu.Lock()
+	l := d.lanes[tenant]
+	delete(d.lanes, tenant)
+	d.mu.Unlock()
+	if l != nil {
+		l.stop()
+	}
 }
 
 // queued puts a job into the schedule.
@@ -149,12 +217,12 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 		w.seq, w.since = meta.Sequence.Stream, meta.Timestamp
 		err = json.Unmarshal(m.Data(), &w.job)
 	}
-	if err != nil || !w.job.Proper(wire.QueuePrefix, m.Subject()) {
-		d.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
+	if err != nil || !w.job.Proper(wire.QueuePrefix, m.Subject()) || !w.job.Modest() {
+		d.cfg.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
 		d.unqueue(ctx, w, m.Subject())
 		return
 	}
-	d.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
+	d.cfg.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
 	d.mu.Lock()
 	h := d.handed[w.job.ID]
 	if h != nil && h.w == nil { // by the dispatcher before this one
@@ -184,7 +252,7 @@ func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 	cycle := d.graph.add(w)
 	d.mu.Unlock()
 	if cycle != nil {
-		d.looks.Go(func() error {
+		d.spawn(d.looks, func() error {
 			d.finish(ctx, w, wire.Blocked, "jobs wait for each other: "+strings.Join(cycle, " waits for "))
 			return nil
 		})
@@ -198,15 +266,15 @@ func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 // resolve looks whether a job that others wait for has ended, and how, and has them go on
 // or end.
 func (d *dispatcher) resolve(ctx context.Context, id string) {
-	d.looks.Go(func() error {
-		known, err := wire.Known(ctx, d.queue, d.jobs, d.ends, id)
+	d.spawn(d.looks, func() error {
+		known, err := wire.Known(ctx, d.link, id)
 		var end *wire.End
 		if err == nil {
 			end, err = d.endOf(ctx, id)
 		}
 		if err != nil { // they stay in the queue, and are found there
 			if ctx.Err() == nil {
-				d.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
+				d.cfg.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
 			}
 			return nil
 		}
@@ -242,11 +310,11 @@ func (d *dispatcher) resolve(ctx context.Context, id string) {
 
 // endOf returns the end of a job, nil if it has none.
 func (d *dispatcher) endOf(ctx context.Context, id string) (*wire.End, error) {
-	there, err := wire.Holds(ctx, d.ends, wire.EndsPrefix+id)
+	there, err := d.hasEnd(ctx, id)
 	if !there || err != nil {
 		return nil, err
 	}
-	m, err := wire.LastOf(ctx, d.ends, wire.EndsPrefix+id)
+	m, err := wire.LastOf(ctx, d.link, wire.EndsPrefix+id)
 	if wire.Missing(err) {
 		return nil, nil // it has gone
 	}
@@ -270,17 +338,19 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	cost := wire.Cost{Outcome: wire.Proved} // of workers that do not say
 	if text := m.Headers().Get(wire.CostHeader); text != "" {
 		if err := json.Unmarshal([]byte(text), &cost); err != nil {
-			d.Log.Warn("cluster: what a job cost is not known", "job", id, "problem", err)
+			d.cfg.Log.Warn("cluster: what a job cost is not known", "job", id, "problem", err)
 		}
 	}
 	meta, err := m.Metadata()
 	if err != nil {
 		return
 	}
-	d.Log.Debug("cluster: a job's end is heard", "job", id, "end", meta.Sequence.Stream)
+	d.cfg.Log.Debug("cluster: a job's end is heard", "job", id, "end", meta.Sequence.Stream)
 	d.mu.Lock()
 	waited := d.graph.waitedFor(id)
-	d.counted, d.changed = meta.Sequence.Stream, true
+	if l := d.lanes[wire.TenantOfJob(id)]; l != nil {
+		l.counted, d.changed = meta.Sequence.Stream, true
+	}
 	d.notes.Count(wire.TenantOfJob(id), cost)
 	if _, out := d.schedule.out[id]; out || cost.Counts() > 0 {
 		d.schedule.ended(id, cost.Counts())
@@ -297,6 +367,10 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	if h != nil && h.w != nil {
 		d.unqueue(ctx, h.w, wire.QueuePrefix+id)
 	}
+	if !cost.Spare {
+		d.drop(ctx, wire.WitnessesPrefix+id+".>")
+	}
+	d.drop(ctx, wire.TriesPrefix+id)
 	if waited {
 		d.resolve(ctx, id)
 	}
@@ -304,7 +378,7 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 
 // run hands out jobs until ctx ends.
 func (d *dispatcher) run(ctx context.Context) {
-	late := time.NewTicker(d.Every)
+	late := time.NewTicker(d.cfg.Every)
 	defer late.Stop()
 	for {
 		select {
@@ -354,8 +428,8 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
 		return
 	}
-	if w.seq <= d.before { // another dispatcher may have been at it
-		end, err := d.spent(ctx, id)
+	if d.old(w) { // another dispatcher may have been at it
+		end, err := d.endOf(ctx, id)
 		if err != nil {
 			return // ctx has ended
 		}
@@ -371,9 +445,9 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	case ctx.Err() != nil:
 		return
 	default:
-		d.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
+		d.cfg.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
 		notOut()
-		d.tasks.Go(func() error { // it stays in the queue
+		d.spawn(d.tasks, func() error { // it stays in the queue
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -387,17 +461,55 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		return
 	}
 	d.mu.Lock()
-	for _, digest := range w.job.Work.Digests() {
-		d.notes.Keys[wire.TenantOfJob(id)+"."+digest] = time.Now().UTC().Truncate(time.Second)
+	if w.job.Work.Check() == nil {
+		for _, digest := range w.job.Work.Digests() {
+			used(d.notes.Keys, wire.TenantOfJob(id)+".", digest, time.Now().UTC().Truncate(time.Second))
+		}
 	}
 	d.changed = true
 	d.mu.Unlock()
 }
 
+// mostUsed is of how many keys of a tenant the ledger says when they were used last: it is one
+// message, whose bytes all tenants share.
+const mostUsed = 300
+
+// used notes that a tenant's key was used, and forgets the one that was not for longest where
+// there are too many.
+func used(keys map[string]time.Time, prefix, digest string, now time.Time) {
+	_, known := keys[prefix+digest]
+	keys[prefix+digest] = now
+	if known {
+		return
+	}
+	n, oldest := 0, prefix+digest
+	for key, at := range keys {
+		if !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		if n++; at.Before(keys[oldest]) {
+			oldest = key
+		}
+	}
+	if n > mostUsed {
+		delete(keys, oldest)
+	}
+}
+
+// old reports whether a job was in the queue when this began.
+func (d *dispatcher) old(w *waiting) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lanes[wire.TenantOfJob(w.job.ID)]
+	return l == nil || w.seq <= l.before
+}
+
 // publish has the workers' stream have a job, unless it has, or the job has ended.
 func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	id := w.job.ID
-	text, err := json.Marshal(w.job)
+	job := w.job
+	job.After = nil // they are proved
+	text, err := json.Marshal(job)
 	if err != nil {
 		return err
 	}
@@ -405,12 +517,12 @@ func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	d.mu.Lock()
 	d.handed[id] = h
 	d.mu.Unlock()
-	first, err := wire.Once(ctx, d.js, d.jobs, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
+	first, err := d.link.Once(ctx, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
 		func(ctx context.Context) (bool, error) { return d.hasEnd(ctx, id) })
 	d.mu.Lock()
 	h.since = time.Now()
 	d.mu.Unlock()
-	d.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", first, "problem", err)
+	d.cfg.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", first, "problem", err)
 	return err
 }
 
@@ -428,7 +540,7 @@ func (d *dispatcher) again(ctx context.Context, after time.Duration) error {
 	if len(old) == 0 {
 		return nil
 	}
-	there, err := subjects(ctx, d.jobs, wire.JobsPrefix)
+	there, err := d.ids(ctx, wire.Jobs, wire.JobsPrefix)
 	if err != nil {
 		return err
 	}
@@ -450,7 +562,7 @@ func (d *dispatcher) again(ctx context.Context, after time.Duration) error {
 		d.mu.Unlock()
 		switch {
 		case lost:
-			d.Log.Warn("cluster: a job was lost on its way to the workers and is handed out again", "job", id, "for", time.Since(h.since))
+			d.cfg.Log.Warn("cluster: a job was lost on its way to the workers and is handed out again", "job", id, "for", time.Since(h.since))
 			if err := d.publish(ctx, h.w); err != nil {
 				return err
 			}
@@ -464,7 +576,7 @@ func (d *dispatcher) again(ctx context.Context, after time.Duration) error {
 
 // hasEnd reports whether a job has ended.
 func (d *dispatcher) hasEnd(ctx context.Context, id string) (bool, error) {
-	return wire.Holds(ctx, d.ends, wire.EndsPrefix+id)
+	return d.link.Holds(ctx, wire.EndsPrefix+id)
 }
 
 // unqueue removes a job that has ended from the queue, without having anybody wait for that:
@@ -473,23 +585,28 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	d.mu.Lock()
 	d.leaving++
 	d.mu.Unlock()
-	d.tasks.Go(func() error {
+	d.spawn(d.tasks, func() error {
 		defer func() {
 			d.mu.Lock()
 			d.leaving--
 			d.mu.Unlock()
 		}()
-		_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-			s, err := d.js.Stream(ctx, wire.Queue)
-			if err == nil {
-				err = s.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(w.seq+1))
-			}
-			return struct{}{}, err
-		})
+		err := d.link.Purge(ctx, subject, w.seq+1)
 		if err != nil && ctx.Err() == nil {
-			d.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
+			d.cfg.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
 		}
-		d.Log.Debug("cluster: a job leaves the queue", "job", w.job.ID, "queued", w.seq, "problem", err)
+		d.cfg.Log.Debug("cluster: a job leaves the queue", "job", w.job.ID, "queued", w.seq, "problem", err)
+		return nil
+	})
+}
+
+// drop removes what a job that has ended has left, without having anybody wait for that: what
+// stays is swept.
+func (d *dispatcher) drop(ctx context.Context, subject string) {
+	d.spawn(d.tasks, func() error {
+		if err := d.link.Purge(ctx, subject, 0); err != nil && ctx.Err() == nil {
+			d.cfg.Log.Warn("cluster: not removed", "what", subject, "problem", err)
+		}
 		return nil
 	})
 }
@@ -498,15 +615,15 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 func (d *dispatcher) finish(ctx context.Context, w *waiting, kind wire.Kind, reason string) {
 	if _, err := d.conclude(ctx, w.job, kind, reason); err != nil {
 		if ctx.Err() == nil {
-			d.Log.Warn("cluster: not ended", "job", w.job.ID, "why", reason, "problem", err)
+			d.cfg.Log.Warn("cluster: not ended", "job", w.job.ID, "why", reason, "problem", err)
 		}
 		return
 	}
 	d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 }
 
-// conclude stores that a job has ended, unless it has, and removes its witness. It returns the
-// end that is stored, nil if it has gone since.
+// conclude stores that a job has ended, unless it has. It returns the end that is stored, nil if
+// it has gone since.
 func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind, reason string) (*wire.End, error) {
 	end := &wire.End{Reason: reason, Caller: true, Kind: kind, Worker: "the server"}
 	text, err := json.Marshal(end)
@@ -518,50 +635,19 @@ func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind,
 		return nil, err
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
-	first, err := wire.Once(ctx, d.js, d.ends, m, job.MsgID()+" "+string(kind)+" "+d.Name, nil)
+	first, err := d.link.Once(ctx, m, job.MsgID()+" "+string(kind)+" "+d.cfg.Name, nil)
 	switch {
 	case err != nil:
 		return nil, err
 	case !first:
-		return d.spent(ctx, job.ID)
+		return d.endOf(ctx, job.ID)
 	}
-	return end, d.drop(ctx, job.ID)
-}
-
-// spent returns the end of a job, nil if it has none. It removes the job's witness, unless the
-// job may be sent again with it: whoever stored the end may have ended before it could.
-func (d *dispatcher) spent(ctx context.Context, id string) (*wire.End, error) {
-	end, err := d.endOf(ctx, id)
-	if end == nil || end.Spare() {
-		return end, err
-	}
-	return end, d.drop(ctx, id)
-}
-
-// drop removes the witness of a job.
-func (k *keeper) drop(ctx context.Context, id string) error {
-	return k.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+id+".>")
-}
-
-// purge removes what has a subject.
-func (k *keeper) purge(ctx context.Context, stream, subject string) error {
-	_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-		s, err := k.js.Stream(ctx, stream)
-		if err == nil {
-			err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
-		}
-		return struct{}{}, err
-	})
-	return err
+	return end, nil
 }
 
 // cancel ends a job that somebody no longer wants, wherever it is. Workers that have it
 // hear of that themselves.
-func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
-	id := strings.TrimPrefix(m.Subject, wire.CancelPrefix)
-	if !wire.ID.MatchString(id) {
-		return
-	}
+func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg, id string) {
 	d.mu.Lock()
 	w := d.schedule.remove(id)
 	if w == nil {
@@ -569,13 +655,13 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
 	}
 	d.mu.Unlock()
 	end, err := d.conclude(ctx, wire.Job{ID: id}, wire.Cancelled, "its client cancelled it")
-	for _, from := range wire.WhereJobsAre {
+	for _, prefix := range []string{wire.QueuePrefix, wire.JobsPrefix} {
 		if err == nil {
-			err = d.purge(ctx, from.Stream, from.Prefix+id)
+			err = d.link.Purge(ctx, prefix+id, 0)
 		}
 	}
 	if err != nil {
-		d.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
+		d.cfg.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
 		if w != nil {
 			d.add(ctx, w)
 		}
@@ -623,20 +709,21 @@ func (d *dispatcher) waitedFor(id string) bool {
 	return d.graph.waitedFor(id)
 }
 
-// store stores the ledger, if it has changed.
-func (d *dispatcher) store(ctx context.Context) error {
+// keepLedger stores the ledger, if it has changed.
+func (d *dispatcher) keepLedger(ctx context.Context) error {
 	d.mu.Lock()
 	changed := d.changed
-	text, err := json.Marshal(struct {
-		cluster.Ledger
-		Counted uint64 `json:"counted"`
-	}{d.notes, d.counted})
+	counted := map[string]uint64{}
+	for tenant, l := range d.lanes {
+		counted[tenant] = l.counted
+	}
+	text, err := json.Marshal(ledgerText{d.notes, counted})
 	d.changed = false
 	d.mu.Unlock()
 	if !changed || err != nil {
 		return err
 	}
-	_, err = d.js.Publish(ctx, wire.NotesPrefix+ledgerNote, text)
+	_, err = d.link.JS.Publish(ctx, wire.NotesPrefix+ledgerNote, text)
 	if err != nil {
 		d.mu.Lock()
 		d.changed = true
@@ -681,53 +768,4 @@ func (d *dispatcher) ledger() cluster.Ledger {
 	l := cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}
 	l.Add(d.notes)
 	return l
-}
-
-// note returns a note and its sequence number, 0 if there is none.
-func (k *keeper) note(ctx context.Context, name string) ([]byte, uint64, error) {
-	s, err := wire.Stream(ctx, k.js, wire.Notes)
-	if err != nil {
-		return nil, 0, err
-	}
-	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return s.GetLastMsgForSubject(ctx, wire.NotesPrefix+name)
-	})
-	if wire.Missing(err) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	return m.Data, m.Sequence, nil
-}
-
-// leadFor is how long a manager leads that is not heard of.
-const leadFor = 5 * time.Second
-
-// leads reports whether this manager is the one that hands out jobs, and says so to the
-// others. Who has written nothing for a while, by the clocks of the others, leads no more.
-func (k *keeper) leads(ctx context.Context) (bool, error) {
-	text, seq, err := k.note(ctx, leaderNote)
-	if err != nil {
-		return false, err
-	}
-	now := time.Now()
-	if seq != k.leader.seq {
-		k.leader.seq, k.leader.since = seq, now
-	}
-	mine := string(text) == k.Name
-	if seq != 0 && (!mine && now.Sub(k.leader.since) < leadFor || mine && k.dispatcher != nil && now.Sub(k.leader.since) < leadFor/5) {
-		return mine, nil
-	}
-	ack, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return k.js.Publish(ctx, wire.NotesPrefix+leaderNote, []byte(k.Name), jetstream.WithExpectLastSequencePerSubject(seq))
-	})
-	if wire.Conflict(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	k.leader.seq, k.leader.since = ack.Sequence, now
-	return true, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -41,4 +42,19 @@ func TestRoom(t *testing.T) {
 	want(0, "when the job was taken again, and one has ended")
 	d.schedule.ended("a.1", 1)
 	want(1, "when two have ended")
+}
+
+// TestUsedKeys: however many keys a tenant names, the ledger keeps those that it used last, and
+// those of others.
+func TestUsedKeys(t *testing.T) {
+	begun := time.Unix(1e9, 0)
+	keys := map[string]time.Time{"other.x": begun}
+	for i := range 2 * mostUsed {
+		used(keys, "a.", fmt.Sprint(i), begun.Add(time.Duration(i)*time.Second))
+	}
+	_, last := keys[fmt.Sprint("a.", 2*mostUsed-1)]
+	_, before := keys[fmt.Sprint("a.", mostUsed-1)]
+	if _, others := keys["other.x"]; len(keys) != mostUsed+1 || !others || !last || before {
+		t.Errorf("%d keys, others' %v, the last %v, an old one %v", len(keys), others, last, before)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,7 @@ type identity struct {
 	Admin, Client, Worker string            // seeds of nkeys
 	Clients               map[string]string // seeds of the clients that have a ticket of their own
 	Workers               map[string]string // those of workers
+	Before                []string          // tenants that are not let in any more, the last first
 	Seal, Open            string            // of witnesses
 	OpenBefore            []string          // keys that opened them before, the last first
 	Hosts                 []string
@@ -61,6 +63,10 @@ func loadIdentity(cfg Config) (*identity, error) {
 			return nil, fmt.Errorf("%w: %s: %w", backend.ErrInvalidInput, path, err)
 		}
 	}
+	had, err := id.allTenants()
+	if err != nil {
+		return nil, err
+	}
 	if rotate {
 		if err := id.rotate(); err != nil {
 			return nil, err
@@ -72,12 +78,49 @@ func loadIdentity(cfg Config) (*identity, error) {
 	if id.Workers, err = seeds("worker", id.Workers, cfg.Workers); err != nil {
 		return nil, err
 	}
+	if err := id.part(had); err != nil {
+		return nil, err
+	}
 	if now := time.Now(); len(hosts) > 0 && (!slices.Equal(id.Hosts, hosts) || !id.lasts(now.Add(renewBefore), len(cfg.Peers) > 0)) {
 		if err := id.certify(hosts, now); err != nil {
 			return nil, err
 		}
 	}
 	return id, id.write(dir)
+}
+
+// allTenants returns the tenants of all clients.
+func (id *identity) allTenants() (all []string, err error) {
+	for _, seed := range slices.AppendSeq([]string{id.Client}, maps.Values(id.Clients)) {
+		if seed == "" {
+			continue // of an identity that is new
+		}
+		key, err := publicKey(seed)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, wire.TenantOf(key))
+	}
+	return all, nil
+}
+
+// mostBefore is of how many tenants that are not let in any more jobs may still wait.
+const mostBefore = 100
+
+// part notes which of those that were let in are not any more: workers may still read what their
+// jobs need.
+func (id *identity) part(had []string) error {
+	has, err := id.allTenants()
+	if err != nil {
+		return err
+	}
+	for _, tenant := range had {
+		if !slices.Contains(has, tenant) {
+			id.Before = append([]string{tenant}, id.Before...)
+		}
+	}
+	id.Before = id.Before[:min(mostBefore, len(id.Before))]
+	return nil
 }
 
 // write writes the identity into its folder.
@@ -142,6 +185,19 @@ func (id *identity) clientSeeds(clients []string) map[string]string {
 	return all
 }
 
+// workerSeeds returns the seeds of all workers: of those that are listed, or that of the ticket
+// for all if none is.
+func (id *identity) workerSeeds(workers []string) (all []string) {
+	if len(workers) == 0 {
+		return []string{id.Worker}
+	}
+	for _, name := range workers {
+		all = append(all, id.Workers[name])
+	}
+	return all
+}
+
+// newSeed makes the seed of an nkey.
 func newSeed() (string, error) {
 	k, err := nkeys.CreateUser()
 	if err != nil {

@@ -48,10 +48,11 @@ type Manager struct {
 	// Name is this manager's, the host's when it is empty. Of several with different
 	// names one hands out jobs, and another one when that has been silent for 5 s.
 	Name string
-	// Shares are parts of the cards' time, of 1, that are reserved for tenants; the others
-	// divide the rest. Server.Tenants has them.
+	// Shares are parts of the cards' time and of the room, of 1, that are reserved for tenants;
+	// the others divide the rest. Server.Tenants has them.
 	Shares map[string]float64
-	// Names are those of tenants, for people.
+	// Names are those of tenants, for people. Nobody else is let in; nil is a server of somebody
+	// else, where whoever comes is a tenant.
 	Names map[string]string
 	// Figures is called each time that this has looked, nil by nobody.
 	Figures func(cluster.Figures)
@@ -72,15 +73,22 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if m.Log == nil {
 		m.Log = slog.New(slog.DiscardHandler)
 	}
-	nc, js, err := m.Ticket.Connect("pippin manager")
+	link, err := m.Ticket.Connect("pippin manager")
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
-	if _, err := js.AccountInfo(ctx); m.Replicas < 2 && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)) {
+	defer link.Close()
+	if _, err := link.JS.AccountInfo(ctx); m.Replicas < 2 && hasNoJetStream(err) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
+	link.Replicas, link.Manages = max(1, m.Replicas), true
+	k := &keeper{
+		Manager: m, store: store{link}, fingerprint: m.Ticket.Fingerprint, orphans: map[string]time.Time{},
+		tenants: map[string]*tenant{}, workers: map[string]seen{},
+	}
+	for name := range m.Names {
+		k.tenants[name] = &tenant{}
+	}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
@@ -88,22 +96,11 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if err := k.lead(ctx, ctx); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	_, err = nc.Subscribe(wire.ForgetPrefix+">", func(msg *nats.Msg) { k.forget(ctx, msg.Subject) })
+	desk := newDesk(ctx)
+	defer desk.close()
+	err = k.answer(desk)
 	if err == nil {
-		_, err = nc.Subscribe(wire.CancelPrefix+">", func(msg *nats.Msg) {
-			if d := k.leading(); d != nil {
-				d.cancel(ctx, msg)
-			}
-		})
-	}
-	if err == nil {
-		_, err = nc.Subscribe(wire.Roster, k.roster)
-	}
-	if err == nil {
-		_, err = nc.Subscribe(wire.Here, k.here)
-	}
-	if err == nil {
-		err = wire.Flush(ctx, nc)
+		err = wire.Flush(ctx, link.Conn)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -125,6 +122,11 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	}
 }
 
+// hasNoJetStream reports whether an error says that the user has no JetStream.
+func hasNoJetStream(err error) bool {
+	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+}
+
 // looksFor bounds one look at the streams, so that a stream without a leader is said to be
 // one.
 const looksFor = 20 * time.Second
@@ -135,103 +137,52 @@ var errNoAnswer = fmt.Errorf("%w: the server has not answered for %v", backend.E
 // clock: a wall clock that jumps changes nothing.
 type keeper struct {
 	Manager
-	nc   *nats.Conn
-	js   jetstream.JetStream
-	seen map[string]time.Time // witnesses without a job, since when
-
-	handedOut uint64 // deliveries at the last look
-	still     sight  // of jobs that wait beside free workers while that does not change
-	torn      sight  // of jobs that the consumer does not know of
-	deaf      sight  // of jobs that the dispatcher could hand out and does not know of
-	swept     time.Time
-	compared  time.Time // what was handed out, with what is there
-	leader    struct {  // the last note of who leads
+	store
+	orphans map[string]time.Time // witnesses without a job, since when
+	memory  memory
+	leader  struct { // the last note of who leads
 		seq   uint64
 		since time.Time
 	}
 
-	mu         sync.Mutex
-	dispatcher *dispatcher          // while this manager leads
-	workers    map[string]seen      // by name, those that were heard of lately
-	taken      map[string]time.Time // results that may go, since when
+	making sync.Mutex // held while streams are made
+
+	mu          sync.Mutex
+	fingerprint string // of the key that witnesses are sealed with
+	dispatcher  *dispatcher
+	tenants     map[string]*tenant // that have streams, or are to have them
+	workers     map[string]seen    // by name, those that were heard of lately
+	states      []cluster.Worker   // what they said at the last look
+	silent      []string
 }
 
-// sight is since when each look has seen something. One look is not enough, however long ago
-// the look before was: what it compares is not of one moment.
-type sight struct{ since time.Time }
-
-// look takes what a look has seen, and returns for how long that has been there.
-func (s *sight) look(there bool, now time.Time) time.Duration {
-	switch {
-	case !there:
-		s.since = time.Time{}
-		return 0
-	case s.since.IsZero():
-		s.since = now
-	}
-	return now.Sub(s.since)
+// tenant is what a keeper knows of one.
+type tenant struct {
+	retired bool                 // it is not let in any more
+	idle    time.Time            // since when a retired one has no jobs
+	taken   map[string]time.Time // results that may go, since when
 }
 
-// leading returns the dispatcher of a manager that leads, else nil.
-func (k *keeper) leading() *dispatcher {
+// everybody returns the tenants that have streams.
+func (k *keeper) everybody() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.dispatcher
+	return slices.Sorted(maps.Keys(k.tenants))
 }
 
-// lead begins or ends to hand out jobs, as it is this manager's turn or another one's. What
-// it begins goes on until run ends.
-func (k *keeper) lead(ctx, run context.Context) error {
-	mine, err := k.leads(ctx)
-	if err != nil {
-		return err
-	}
-	if !mine {
-		k.follow()
-		return nil
-	}
-	if k.leading() != nil {
-		return nil
-	}
-	d, err := k.dispatch(ctx, run)
-	if err != nil {
-		return err
-	}
+// retired reports whether a tenant is not let in any more.
+func (k *keeper) retired(name string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.dispatcher = d
-	return nil
+	t := k.tenants[name]
+	return t != nil && t.retired
 }
 
-// follow hands out no more jobs.
-func (k *keeper) follow() {
-	k.mu.Lock()
-	d := k.dispatcher
-	k.dispatcher = nil
-	clear(k.taken) // results of these names may be others' when this leads again
-	k.mu.Unlock()
-	if d != nil {
-		d.end()
-	}
-}
-
+// seen is a worker that was heard of.
 type seen struct {
-	jobs int // at a time
-	at   time.Time
-}
-
-// roster answers with the names of the workers that were heard of lately.
-func (k *keeper) roster(m *nats.Msg) {
-	k.mu.Lock()
-	names := slices.Sorted(maps.Keys(k.workers))
-	k.mu.Unlock()
-	text, err := json.Marshal(names)
-	if err == nil {
-		err = m.Respond(text)
-	}
-	if err != nil {
-		k.Log.Debug("cluster: not answered which workers there are", "problem", err)
-	}
+	jobs     int // at a time
+	draining bool
+	at       time.Time
 }
 
 // here notes a worker that begins.
@@ -242,7 +193,7 @@ func (k *keeper) here(m *nats.Msg) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.workers[s.Name] = seen{s.Jobs, time.Now()}
+	k.workers[s.Name] = seen{s.Jobs, s.Draining, time.Now()}
 }
 
 // count notes the workers that have answered and those that are connected, and returns how
@@ -250,12 +201,13 @@ func (k *keeper) here(m *nats.Msg) {
 func (k *keeper) count(states []cluster.Worker, silent []string, now time.Time) (slots int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.states, k.silent = states, silent
 	for _, s := range states {
-		k.workers[s.Name] = seen{s.Jobs, now}
+		k.workers[s.Name] = seen{s.Jobs, s.Draining, now}
 	}
 	for _, name := range silent {
 		if s, known := k.workers[name]; known {
-			k.workers[name] = seen{s.jobs, now}
+			k.workers[name] = seen{s.jobs, s.draining, now}
 		}
 	}
 	for name, s := range k.workers {
@@ -268,327 +220,156 @@ func (k *keeper) count(states []cluster.Worker, silent []string, now time.Time) 
 	return slots
 }
 
-// ensure makes the streams and the consumer that are not there, as after a restart
-// of the server, which keeps Tries in memory only. Streams that have another share of the
-// room than before get theirs, but none less than it holds. Those that shrink go first,
-// since together they may never reserve more than the server has.
-func (k *keeper) ensure(ctx context.Context) error {
-	streams := wire.Streams(k.Room, max(1, k.Replicas))
-	growth := map[string]int64{}
-	for i := range streams {
-		cfg := &streams[i]
-		has, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.StreamInfo, error) {
-			s, err := k.js.Stream(ctx, cfg.Name)
-			if err != nil {
-				if errors.Is(err, jetstream.ErrStreamNotFound) {
-					err = nil
-				}
-				return jetstream.StreamInfo{}, err
-			}
-			return *s.CachedInfo(), nil
-		})
-		if err != nil {
-			return err
-		}
-		if cfg.MaxBytes > 0 {
-			cfg.MaxBytes = max(cfg.MaxBytes, int64(has.State.Bytes))
-		}
-		growth[cfg.Name] = cfg.MaxBytes - has.Config.MaxBytes
-		if cfg.Name == wire.Tries && has.Config.Name != "" && has.Config.Storage != cfg.Storage {
-			// One server has become three, or the other way round. Tries are counted anew.
-			if _, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-				err := k.js.DeleteStream(ctx, cfg.Name)
-				if errors.Is(err, jetstream.ErrStreamNotFound) {
-					err = nil
-				}
-				return struct{}{}, err
-			}); err != nil {
-				return err
-			}
-		}
-		if cfg.Name == wire.Witnesses {
-			if old := wire.SetFingerprint(cfg, has.Config.Metadata, k.Ticket.Fingerprint); old != "" && old != k.Ticket.Fingerprint && k.Ticket.Fingerprint != "" {
-				k.Log.Warn("cluster: witnesses are sealed with another key from now on: clients and workers need their tickets again")
-			}
-		}
-	}
-	slices.SortStableFunc(streams, func(a, b jetstream.StreamConfig) int { return cmp.Compare(growth[a.Name], growth[b.Name]) })
-	for _, cfg := range streams {
-		_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return k.js.CreateOrUpdateStream(ctx, cfg) })
-		if err != nil {
-			return fmt.Errorf("%w: the stream %s: %w", backend.ErrUnavailable, cfg.Name, err)
-		}
-	}
-	there, err := wire.Ask(ctx, func(ctx context.Context) (bool, error) {
-		_, err := k.js.Consumer(ctx, wire.Jobs, wire.Workers)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return false, nil
-		}
-		return true, err
-	})
-	if there || err != nil {
-		return err
-	}
-	return k.consumer(ctx, 1)
-}
-
-func (k *keeper) consumer(ctx context.Context, inHand int) error {
-	_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
-		return k.js.CreateOrUpdateConsumer(ctx, wire.Jobs, wire.Consumer(inHand))
-	})
-	return err
-}
-
+// look looks at the cluster once, decides what follows, and does it.
 func (k *keeper) look(ctx, run context.Context) error {
 	if err := k.lead(ctx, run); err != nil {
 		return err
 	}
-	states, silent, err := cluster.Workers(ctx, k.nc)
+	v, err := k.observe(ctx)
 	if err != nil {
 		return err
 	}
-	c, err := k.js.Consumer(ctx, wire.Jobs, wire.Workers)
+	p, next := k.decide(v, k.memory)
+	k.memory = next
+	return k.act(ctx, v, p)
+}
+
+// observe looks at workers, the workers' consumer and the streams.
+func (k *keeper) observe(ctx context.Context) (v view, err error) {
+	if v.workers, v.silent, err = cluster.Workers(ctx, k.link.Conn); err != nil {
+		return v, err
+	}
+	c, err := k.link.JS.Consumer(ctx, wire.Jobs, wire.Workers)
 	if err == nil {
-		_, err = k.js.Stream(ctx, wire.Tries)
+		v.streams, err = k.link.Streams(ctx)
 	}
-	switch {
-	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
-		k.Log.Warn("cluster: streams are missing and made anew", "problem", err)
-		k.follow() // what it knows may be gone
-		return k.ensure(ctx)
-	case err != nil:
-		return err
+	if err == nil {
+		err = k.complete(ctx, v.streams)
 	}
-	now := time.Now()
-	free, inHand := 0, 0
-	for _, s := range states {
-		inHand += len(s.InHand)
-		if !s.Draining {
-			free += s.Jobs - len(s.InHand)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		v.missing = err
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.at, v.consumer = time.Now(), *c.CachedInfo()
+	v.slots = k.count(v.workers, v.silent, v.at)
+	for _, s := range v.streams {
+		switch kind, _ := wire.Apart(s.Config.Name); kind {
+		case wire.Jobs:
+			v.jobs = s.State.Msgs
+		case wire.Queue:
+			v.queued += s.State.Msgs
 		}
 	}
-	jobs := k.count(states, silent, now)
-	info := c.CachedInfo()
-	if want := max(1, jobs); info.Config.MaxAckPending != want || info.Config.AckWait != wire.AckWait {
-		if err := k.consumer(ctx, want); err != nil {
+	if d := k.leading(); d != nil {
+		v.leads, v.deaf = true, d.deaf(v.queued)
+	}
+	return v, nil
+}
+
+// complete asks for those of the cluster's streams that are not among found, as one that has no
+// leader is not, and returns jetstream.ErrStreamNotFound if one is not there.
+func (k *keeper) complete(ctx context.Context, found []*jetstream.StreamInfo) error {
+	there := map[string]bool{}
+	for _, s := range found {
+		there[s.Config.Name] = true
+	}
+	for _, cfg := range k.wanted() {
+		if there[cfg.Name] {
+			continue
+		}
+		if _, err := k.link.JS.Stream(ctx, cfg.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// act does what a look has come to. The dispatcher is told what the look has seen.
+func (k *keeper) act(ctx context.Context, v view, p plan) error {
+	if p.remake {
+		k.Log.Warn("cluster: streams are missing and made anew", "problem", v.missing)
+		k.follow() // what it knows may be gone
+		return k.ensure(ctx)
+	}
+	if p.inHand > 0 {
+		if err := k.consumer(ctx, p.inHand); err != nil {
 			return err
 		}
 	}
 	d := k.leading()
+	inHand, free := v.hands()
 	if d != nil {
-		d.adjust(jobs, inHand, info.NumAckPending, len(silent) == 0)
-		if err := d.store(ctx); err != nil {
+		d.adjust(v.slots, inHand, v.consumer.NumAckPending, len(v.silent) == 0)
+		if err := d.keepLedger(ctx); err != nil {
 			return err
 		}
 	}
-	if err := k.figure(ctx, d, states, silent, info); err != nil {
-		return err
-	}
-	// What is in the hands of those that do not answer is not known.
-	waits := info.NumPending > 0 || info.NumAckPending > inHand && len(silent) == 0
-	still := k.still.look(waits && free > 0 && info.Delivered.Consumer == k.handedOut, now)
-	k.handedOut = info.Delivered.Consumer
-	// After a server was killed a consumer may take jobs for done that are there.
-	queue, err := k.js.Stream(ctx, wire.Jobs)
-	if err != nil {
-		return err
-	}
-	torn := k.torn.look(queue.CachedInfo().State.Msgs > info.NumPending+uint64(info.NumAckPending), now)
-	if d == nil { // the manager that leads does so
-		k.deaf, k.still, k.torn = sight{}, sight{}, sight{}
-	} else if queue, err := k.js.Stream(ctx, wire.Queue); err != nil {
-		return err
-	} else if msgs := queue.CachedInfo().State.Msgs; k.deaf.look(d.deaf(msgs), now) > k.Stuck {
-		k.Log.Warn("cluster: jobs are in the queue that were not heard of; it is read anew", "jobs", msgs)
-		k.deaf = sight{}
+	k.figure(d, v)
+	switch {
+	case p.reread:
+		k.Log.Warn("cluster: jobs are in the queue that were not heard of; it is read anew", "jobs", v.queued)
 		k.follow()
 		return nil // the next look leads again
-	} else if max(still, torn) > k.Stuck {
-		k.Log.Warn("cluster: jobs wait and none is handed out; the consumer is made anew", "waiting", info.NumPending, "handed_out", info.NumAckPending, "in_hand", inHand, "free", free)
-		if err := k.js.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return err
-		}
-		k.still, k.torn = sight{}, sight{}
-		return k.consumer(ctx, jobs)
+	case p.rebuild:
+		k.Log.Warn("cluster: jobs wait and none is handed out; the consumer is made anew",
+			"waiting", v.consumer.NumPending, "handed_out", v.consumer.NumAckPending, "in_hand", inHand, "free", free)
+		return k.rebuild(ctx, v.slots)
 	}
-	if d != nil {
+	return k.tidy(ctx, d, v.at, p)
+}
+
+// rebuild makes the workers' consumer anew.
+func (k *keeper) rebuild(ctx context.Context, slots int) error {
+	if err := k.link.JS.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	k.memory.still, k.memory.torn = sight{}, sight{}
+	return k.consumer(ctx, slots)
+}
+
+// tidy removes what nobody needs any more, and hands out what was lost.
+func (k *keeper) tidy(ctx context.Context, d *dispatcher, now time.Time, p plan) error {
+	if p.release {
 		if err := k.release(ctx, now); err != nil {
 			return err
 		}
-		if after := k.Stuck / 3; now.Sub(k.compared) > after {
-			k.compared = now
-			if err := d.again(ctx, after); err != nil {
-				return err
-			}
+	}
+	if p.compare && d != nil {
+		if err := d.again(ctx, k.lost()); err != nil {
+			return err
 		}
 	}
-	if now.Sub(k.swept) > min(k.Orphan, k.KeepDead, time.Minute) {
-		k.swept = now
+	if p.sweep {
 		return k.sweep(ctx, now)
 	}
 	return nil
 }
 
 // figure tells what this manager knows of the cluster.
-func (k *keeper) figure(ctx context.Context, d *dispatcher, states []cluster.Worker, silent []string, jobs *jetstream.ConsumerInfo) error {
+func (k *keeper) figure(d *dispatcher, v view) {
 	if k.Figures == nil {
-		return nil
+		return
 	}
-	f := cluster.Figures{Leads: d != nil, Ready: jobs.NumPending, InHand: jobs.NumAckPending, Workers: states, Silent: silent, At: time.Now()}
+	f := cluster.Figures{
+		Leads: d != nil, Ready: v.consumer.NumPending, InHand: v.consumer.NumAckPending,
+		Workers: v.workers, Silent: v.silent, At: time.Now(),
+	}
+	f.Ledger.Names = k.Names
 	if d != nil {
 		f.Queue, f.Held, f.Ledger = d.classes(), d.held(), d.ledger()
 	}
-	for _, cfg := range wire.Streams(0, 1) {
-		s, err := k.js.Stream(ctx, cfg.Name)
-		if err != nil {
-			return err
+	for _, s := range v.streams {
+		kind, tenant := wire.Apart(s.Config.Name)
+		stored := cluster.Stored{
+			Name: strings.TrimPrefix(kind, "pippin_"), Tenant: tenant, Messages: s.State.Msgs, Bytes: s.State.Bytes, Room: s.Config.MaxBytes,
 		}
-		info := s.CachedInfo()
-		f.Streams = append(f.Streams, cluster.Stored{Name: strings.TrimPrefix(cfg.Name, "pippin_"), Messages: info.State.Msgs, Bytes: info.State.Bytes, Room: info.Config.MaxBytes})
+		if k.retired(tenant) {
+			stored.Room = 0 // it may have what it holds
+		}
+		f.Streams = append(f.Streams, stored)
 	}
 	k.Figures(f)
-	return nil
-}
-
-// forget removes what a client began to store. Its subject is ForgetPrefix, the stream's
-// name for people, the tenant, which the server has compared with the client's, and what
-// is removed.
-func (k *keeper) forget(ctx context.Context, subject string) {
-	what := "pippin." + strings.TrimPrefix(subject, wire.ForgetPrefix)
-	if id, is := strings.CutPrefix(what, wire.EndsPrefix); is {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.dispatcher != nil && wire.ID.MatchString(id) {
-			k.taken[id] = time.Now()
-		}
-		return
-	}
-	for name, prefix := range map[string]string{wire.Witnesses: wire.WitnessesPrefix, wire.Keys: wire.KeysPrefix} {
-		if !strings.HasPrefix(what, prefix) {
-			continue
-		}
-		s, err := k.js.Stream(ctx, name)
-		if err == nil {
-			err = wire.Object{Subject: what}.Delete(ctx, s)
-		}
-		if err != nil {
-			k.Log.Warn("cluster: not removed", "what", what, "problem", err)
-		}
-	}
-}
-
-// release removes results that clients have taken, some time ago and with their job gone:
-// as long as a job is there, its end keeps it from being done again.
-func (k *keeper) release(ctx context.Context, now time.Time) error {
-	var ids []string
-	k.mu.Lock()
-	for id, since := range k.taken {
-		if now.Sub(since) > k.Linger {
-			ids = append(ids, id)
-		}
-	}
-	k.mu.Unlock()
-	if len(ids) == 0 {
-		return nil
-	}
-	jobs, err := k.present(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if d := k.leading(); jobs[id] || d != nil && d.waitedFor(id) {
-			continue
-		}
-		if err := k.purge(ctx, wire.Ends, wire.EndsPrefix+id); err != nil {
-			return err
-		}
-		k.mu.Lock()
-		delete(k.taken, id)
-		k.mu.Unlock()
-	}
-	return nil
-}
-
-// present returns the jobs that wait or are handed out.
-func (k *keeper) present(ctx context.Context) (map[string]bool, error) {
-	all := map[string]bool{}
-	for _, from := range wire.WhereJobsAre {
-		s, err := k.js.Stream(ctx, from.Stream)
-		if err != nil {
-			return nil, err
-		}
-		ids, err := subjects(ctx, s, from.Prefix)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, ids)
-	}
-	return all, nil
-}
-
-// sweep removes witnesses whose job is not there: those of clients that died before
-// they had a job, and of workers that died after its end. Those of dead jobs stay longer.
-func (k *keeper) sweep(ctx context.Context, now time.Time) error {
-	store, err := k.js.Stream(ctx, wire.Witnesses)
-	if err != nil {
-		return err
-	}
-	witnesses, err := subjects(ctx, store, wire.WitnessesPrefix)
-	if err != nil {
-		return err
-	}
-	// The jobs come second: one that comes between has its witness already.
-	jobs, err := k.present(ctx)
-	if err != nil {
-		return err
-	}
-	letters, err := k.js.Stream(ctx, wire.Dead)
-	if err != nil {
-		return err
-	}
-	dead, err := subjects(ctx, letters, wire.DeadPrefix)
-	if err != nil {
-		return err
-	}
-	for id := range k.seen {
-		if !witnesses[id] || jobs[id] {
-			delete(k.seen, id)
-		}
-	}
-	info := store.CachedInfo()
-	crowded := info.Config.MaxBytes > 0 && info.State.Bytes > uint64(info.Config.MaxBytes)/2
-	for id := range witnesses {
-		if jobs[id] {
-			continue
-		}
-		since, known := k.seen[id]
-		if !known {
-			k.seen[id] = now
-			continue
-		}
-		keep := k.Orphan
-		if dead[id] && !crowded {
-			keep = max(keep, k.KeepDead)
-		}
-		if now.Sub(since) > keep {
-			if err := (wire.Object{Subject: wire.WitnessesPrefix + id}).Delete(ctx, store); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// subjects returns the jobs' IDs that follow a prefix in the subjects of a stream.
-func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[string]bool, error) {
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
-	if err != nil {
-		return nil, err
-	}
-	ids := map[string]bool{}
-	for subject := range info.State.Subjects {
-		tokens := strings.SplitN(strings.TrimPrefix(subject, prefix), ".", 3)
-		ids[strings.Join(tokens[:min(2, len(tokens))], ".")] = true
-	}
-	return ids, nil
 }

@@ -22,10 +22,14 @@ import (
 func TestServersThatDoNotFit(t *testing.T) {
 	for _, k := range []struct {
 		name, says string
-		jetStream  bool
-	}{{"no JetStream", "no JetStream", false}, {"another's stream", wire.Jobs, true}} {
+		stream     jetstream.StreamConfig
+	}{
+		{"no JetStream", "no JetStream", jetstream.StreamConfig{}},
+		{"another's stream", wire.Jobs, jetstream.StreamConfig{Name: wire.Jobs, Storage: jetstream.MemoryStorage}},
+		{"an older version's", "then remove its streams", jetstream.StreamConfig{Name: wire.Queue, Subjects: []string{wire.QueuePrefix + ">"}}},
+	} {
 		t.Run(k.name, func(t *testing.T) {
-			s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: k.jetStream, StoreDir: quickdir.New(t)})
+			s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: k.stream.Name != "", StoreDir: quickdir.New(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,13 +41,13 @@ func TestServersThatDoNotFit(t *testing.T) {
 			ticket := cluster.Ticket{URL: s.ClientURL()}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if k.jetStream {
-				nc, js, err := ticket.Connect("test")
+			if k.stream.Name != "" {
+				link, err := ticket.Connect("test")
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer nc.Close()
-				if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: wire.Jobs, Storage: jetstream.MemoryStorage}); err != nil {
+				defer link.Close()
+				if _, err := link.JS.CreateStream(ctx, k.stream); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -66,7 +66,11 @@ func (s *Server) makeRoom(cfg Config, store string) error {
 		return nil // the system does not say what is free
 	}
 	// Streams that have more are made smaller by the manager, and may be until then.
-	return s.nats.GlobalAccount().UpdateJetStreamLimits(map[string]nats.JetStreamAccountLimits{"": {
+	account, err := s.nats.LookupAccount(ours)
+	if err != nil {
+		return err
+	}
+	return account.UpdateJetStreamLimits(map[string]nats.JetStreamAccountLimits{"": {
 		MaxStore:  max(s.room, reserved) * int64(s.replicas), // NATS counts all replicas
 		MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
 	}})

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,28 +42,29 @@ func TestRoomIsKept(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		err = Manager{Ticket: admin, Room: s.Room()}.Run(ctx, func() {
+		err = Manager{Ticket: admin, Room: s.Room(), Names: s.names}.Run(ctx, func() {
 			defer stop()
-			nc, js, err := admin.Connect("test")
+			link, err := admin.Connect("test")
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			defer nc.Close()
-			keys, err := wire.Stream(ctx, js, wire.Keys)
+			defer link.Close()
+			tenant := slices.Sorted(maps.Keys(s.names))[0]
+			keys, err := link.JS.Stream(ctx, wire.Of(wire.Keys, tenant))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if _, err := keys.GetLastMsgForSubject(ctx, wire.KeysPrefix+"x.y"); err != nil {
+			if _, err := link.Last(ctx, wire.KeysPrefix+tenant+".y"); err != nil {
 				for range 8 {
-					_, err = js.Publish(ctx, wire.KeysPrefix+"x.y", make([]byte, 512<<10))
+					_, err = link.JS.Publish(ctx, wire.KeysPrefix+tenant+".y", make([]byte, 512<<10))
 				}
 				if err != nil {
 					t.Error(err)
 				}
 			}
-			waiting, err := wire.Stream(ctx, js, wire.Jobs)
+			waiting, err := link.JS.Stream(ctx, wire.Jobs)
 			if err != nil {
 				t.Error(err)
 				return

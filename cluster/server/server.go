@@ -22,7 +22,6 @@ import (
 	"time"
 
 	nats "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nkeys"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
@@ -128,18 +127,24 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("the cluster's identity: %w", err)
 	}
 	store := filepath.Join(cfg.Dir, "jetstream")
+	if err := checkOld(store); err != nil {
+		return nil, err
+	}
 	opts := &nats.Options{
 		ServerName: cmp.Or(cfg.Name, "pippin"), Host: host, Port: int(number), NoSigs: true, NoLog: cfg.Log == nil,
 		JetStream: true, StoreDir: store, SyncAlways: true, JetStreamMaxStore: unbounded,
-		MaxPayload: 1 << 20, PingInterval: 5 * time.Second, MaxPingsOut: 2,
+		MaxPayload: maxPayload, PingInterval: 5 * time.Second, MaxPingsOut: 2,
 	}
 	if number == 0 {
 		opts.Port = nats.RANDOM_PORT
 	}
-	if opts.Nkeys, err = id.users(cfg); err != nil {
+	if err := id.accounts(cfg, opts); err != nil {
 		return nil, err
 	}
-	s := &Server{dir: cfg.Dir, name: opts.ServerName, replicas: min(mostReplicas, len(cfg.Peers)+1), log: cfg.Log, id: id, secure: secure, stopped: make(chan struct{})}
+	s := &Server{
+		dir: cfg.Dir, name: opts.ServerName, replicas: min(mostReplicas, len(cfg.Peers)+1),
+		log: cfg.Log, id: id, secure: secure, stopped: make(chan struct{}),
+	}
 	s.stop = sync.OnceFunc(func() { close(s.stopped) })
 	if err := s.certificate.set(id); err != nil {
 		return nil, err
@@ -187,6 +192,19 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s.renews.Go(s.renewing)
 	return s, nil
+}
+
+// maxPayload is the most bytes of a message.
+const maxPayload = 1 << 20
+
+// checkOld refuses the folder of a version in which all tenants shared streams. They are in the
+// account that NATS has where none is named.
+func checkOld(store string) error {
+	old, err := filepath.Glob(filepath.Join(store, "jetstream", "$G", "streams", "pippin_*"))
+	if err == nil && len(old) > 0 {
+		err = errOld
+	}
+	return err
 }
 
 // mostReplicas is on how many servers a stream is.
@@ -237,69 +255,6 @@ func (s *Server) routes(opts *nats.Options, cfg Config) error {
 		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: peer})
 	}
 	return nil
-}
-
-// users returns who may log in, and what each may send and hear. They may do nothing
-// else: a client has its own jobs, keys and ends, and cannot end jobs, take them or
-// dismiss workers; neither clients nor workers can change streams.
-func (id *identity) users(cfg Config) ([]*nats.NkeyUser, error) {
-	api := func(of string, streams ...string) (subjects []string) {
-		for _, s := range streams {
-			subjects = append(subjects, "$JS.API."+of+"."+s)
-		}
-		return subjects
-	}
-	both := slices.Concat(
-		[]string{wire.Who, wire.Who + ".*", wire.Roster},
-		api("STREAM.INFO", "*"), api("CONSUMER.INFO", wire.Jobs+"."+wire.Workers),
-	)
-	admin := func(string) (send, hear []string) { return []string{">"}, []string{">"} }
-	worker := func(tenant string) (send, hear []string) {
-		return slices.Concat(both, api("STREAM.PURGE", wire.Witnesses, wire.Tries), api("CONSUMER.MSG.NEXT", wire.Jobs+"."+wire.Workers),
-				[]string{"$JS.API.DIRECT.GET.>", "$JS.ACK.>", wire.EndsPrefix + ">", wire.DeadPrefix + ">", wire.Here, wire.TriesPrefix + ">", "_INBOX.>"}),
-			[]string{wire.Inbox(tenant) + ".>", wire.Who, wire.Who + ".*", wire.Drain, wire.Drain + ".*", wire.CancelPrefix + ">"}
-	}
-	client := func(tenant string) (send, hear []string) {
-		own, direct := tenant+".>", []string(nil)
-		if len(cfg.Shares) == 0 {
-			direct = []string{wire.JobsPrefix + own} // of the version before, which knows no queue
-		}
-		return slices.Concat(both,
-				api("DIRECT.GET", wire.Ends+"."+wire.EndsPrefix+own, wire.Keys+"."+wire.KeysPrefix+own, wire.Dead+"."+wire.DeadPrefix+own,
-					wire.Queue+"."+wire.QueuePrefix+own, wire.Jobs+"."+wire.JobsPrefix+own),
-				direct, []string{wire.QueuePrefix + own, wire.KeysPrefix + own, wire.WitnessesPrefix + own, wire.ForgetPrefix + "*." + own, wire.CancelPrefix + own}),
-			[]string{wire.Inbox(tenant) + ".>", wire.EndedPrefix + own}
-	}
-	type user struct {
-		seed string
-		may  func(tenant string) (send, hear []string)
-	}
-	all := []user{{id.Admin, admin}, {id.Client, client}}
-	for _, name := range cfg.Clients {
-		all = append(all, user{id.Clients[name], client})
-	}
-	if len(cfg.Workers) == 0 {
-		all = append(all, user{id.Worker, worker})
-	}
-	for _, name := range cfg.Workers {
-		all = append(all, user{id.Workers[name], worker})
-	}
-	var users []*nats.NkeyUser
-	for _, u := range all {
-		key, err := nkeys.FromSeed([]byte(u.seed))
-		if err != nil {
-			return nil, err
-		}
-		public, err := key.PublicKey()
-		if err != nil {
-			return nil, err
-		}
-		send, hear := u.may(wire.TenantOf(public))
-		users = append(users, &nats.NkeyUser{Nkey: public, Permissions: &nats.Permissions{
-			Publish: &nats.SubjectPermission{Allow: send}, Subscribe: &nats.SubjectPermission{Allow: hear},
-		}})
-	}
-	return users, nil
 }
 
 // checkShares refuses shares of nobody, and more than there is.
@@ -419,7 +374,7 @@ func (s *Server) hasStore() bool { return s.nats.Running() && s.nats.JetStreamEn
 func (s *Server) making() bool {
 	lacks, in := inTime(func() bool {
 		info, err := s.nats.Jsz(nil)
-		return err == nil && info.Streams < len(wire.Streams(s.room, s.replicas))
+		return err == nil && info.Streams < len(wire.Shared(0, 1))+len(s.names)*len(wire.Own("", 0, 0, 1))
 	}, answersWithin)
 	return in && lacks
 }

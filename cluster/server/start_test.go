@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,23 @@ func TestAddressIsTaken(t *testing.T) {
 	}
 }
 
+// TestOldFolder: the folder of a version whose tenants shared streams is refused, in one line that
+// says what to do, and nothing in it changes.
+func TestOldFolder(t *testing.T) {
+	dir := quickdir.New(t)
+	old := filepath.Join(dir, "jetstream", "jetstream", "$G", "streams", "pippin_queue")
+	if err := os.MkdirAll(old, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := server.Start(server.Config{Dir: dir, Listen: "127.0.0.1:0", Room: 1 << 30})
+	if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "then remove") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(old); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSlowStreams: a server on a slow disk makes its streams for seconds. Each one's folder is
 // there before it, and the server does not end for that.
 func TestSlowStreams(t *testing.T) {
@@ -40,7 +58,7 @@ func TestSlowStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Stop()
-	if err := os.MkdirAll(filepath.Join(dir, "jetstream", "jetstream", "$G", "streams", "pippin_witnesses"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "jetstream", "jetstream", "pippin", "streams", "pippin_witnesses_x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Healthy(); err == nil {

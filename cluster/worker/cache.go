@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
@@ -25,18 +23,18 @@ import (
 type cache struct {
 	dir   string
 	limit int64
-	keys  jetstream.Stream
+	link  *wire.Link
 	one   sync.Mutex // one object comes at a time; who waits for it is in waits
 }
 
-func newCache(dir string, limit int64, keys jetstream.Stream) (*cache, error) {
+func newCache(dir string, limit int64, link *wire.Link) (*cache, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("%w: a worker needs a folder for keys", backend.ErrInvalidInput)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	return &cache{dir: dir, limit: limit, keys: keys}, nil
+	return &cache{dir: dir, limit: limit, link: link}, nil
 }
 
 // get returns the path of an object, and fetches a tenant's if it is not there: objects of
@@ -56,7 +54,7 @@ func (c *cache) get(ctx context.Context, tenant, digest string, keep []string) (
 	}
 	defer os.Remove(f.Name()) // where it did not come whole
 	defer f.Close()
-	if err := wire.GetKey(ctx, c.keys, tenant, digest, f, func() { Progress(ctx) }); err != nil {
+	if err := wire.GetKey(ctx, c.link, tenant, digest, f, func() { Progress(ctx) }); err != nil {
 		if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, wire.ErrDigest) || wire.Missing(err) {
 			return "", err // it would be so again
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
@@ -29,13 +28,12 @@ type inHand struct {
 	began    time.Time
 	card     atomic.Int64 // nanoseconds that backends were at it
 	cancel   context.CancelCauseFunc
-	spare    bool // it is dead and may be sent again, with its witness
 
 	mu  sync.Mutex
-	msg jetstream.Msg // the last delivery of it, which is the one to acknowledge
+	msg *nats.Msg // the last delivery of it, which is the one to acknowledge
 }
 
-func (h *inHand) message() jetstream.Msg {
+func (h *inHand) message() *nats.Msg {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.msg
@@ -83,10 +81,10 @@ var errStalled = errors.New("no progress")
 
 // job does a job. Its error says why this worker could not do it, for reasons that
 // are not the job's.
-func (w *Worker) job(ctx context.Context, msg jetstream.Msg) (err error) {
+func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 	h := &inHand{msg: msg, began: time.Now()}
-	if err := json.Unmarshal(msg.Data(), &h.job); err != nil || !h.job.Proper(wire.JobsPrefix, msg.Subject()) {
-		w.log.Warn("cluster: a message that is no job is thrown away", "subject", msg.Subject())
+	if err := json.Unmarshal(msg.Data, &h.job); err != nil || !h.job.Proper(wire.JobsPrefix, msg.Subject) {
+		w.log.Warn("cluster: a message that is no job is thrown away", "subject", msg.Subject)
 		return msg.Term()
 	}
 	mine, cancel := context.WithCancelCause(context.WithValue(ctx, progressKey{}, h))
@@ -102,11 +100,11 @@ func (w *Worker) job(ctx context.Context, msg jetstream.Msg) (err error) {
 	w.log.Debug("cluster: a job is in hand", "job", h.job.ID)
 	if err != nil || meta.NumDelivered > 1 {
 		if known, err := w.ended(ctx, h); known || err != nil {
-			return w.settle(ctx, h, err)
+			return w.settle(h, err)
 		}
 	}
 	if h.job.Late(time.Now()) {
-		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: "its deadline passed before it was begun", Caller: true, Kind: wire.Late}))
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: "its deadline passed before it was begun", Caller: true, Kind: wire.Late}))
 	}
 	if w.cfg.Span != nil {
 		var end func(error)
@@ -119,7 +117,7 @@ func (w *Worker) job(ctx context.Context, msg jetstream.Msg) (err error) {
 	case err != nil:
 		return w.giveBack(h, err)
 	case guilty != "":
-		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: guilty}))
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: guilty}))
 	}
 	h.working.Store(true)
 	proof, err := w.prove(mine, h, witness)
@@ -127,7 +125,7 @@ func (w *Worker) job(ctx context.Context, msg jetstream.Msg) (err error) {
 	if err != nil {
 		return w.failed(ctx, h, err, context.Cause(mine))
 	}
-	return w.settle(ctx, h, w.end(ctx, h, wire.End{Proof: proof}))
+	return w.settle(h, w.end(ctx, h, wire.End{Proof: proof}))
 }
 
 // failed decides what a failure means for the job.
@@ -139,9 +137,9 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 		if !known && e == nil {
 			e = w.end(ctx, h, wire.End{Reason: err.Error()})
 		}
-		return w.settle(ctx, h, e)
+		return w.settle(h, e)
 	case errors.Is(cause, errCancelled):
-		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: err.Error(), Caller: true, Kind: wire.Cancelled}))
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: err.Error(), Caller: true, Kind: wire.Cancelled}))
 	case ctx.Err() != nil:
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.lastWord())
 		defer cancel()
@@ -151,7 +149,7 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 	case errors.Is(cause, errStalled):
 		err = fmt.Errorf("%w for %v", errStalled, w.cfg.Stall)
 	case errors.Is(err, backend.ErrInvalidInput), errors.Is(err, ErrJob):
-		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: err.Error(), Caller: true}))
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: err.Error(), Caller: true}))
 	case blameless(err):
 		return w.giveBack(h, errors.Join(err, w.tries.returned(ctx, h.job.ID)))
 	}
@@ -175,16 +173,19 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 		}
 	}
 	if guilty != "" {
-		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: guilty}))
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: guilty}))
 	}
 	return h.message().NakWithDelay(pauseBetweenTries)
 }
 
 // others reports whether there is another worker that takes jobs.
 func (w *Worker) others(ctx context.Context) (bool, error) {
-	there, silent, err := cluster.Workers(ctx, w.nc)
-	takes := slices.ContainsFunc(there, func(o cluster.Worker) bool { return o.Name != w.cfg.Name && !o.Draining })
-	return takes || slices.ContainsFunc(silent, func(name string) bool { return name != w.cfg.Name }), err
+	m, err := w.link.Request(ctx, wire.Roster)
+	var known []wire.State
+	if err == nil {
+		err = json.Unmarshal(m.Data, &known)
+	}
+	return slices.ContainsFunc(known, func(o wire.State) bool { return o.Name != w.cfg.Name && !o.Draining }), err
 }
 
 // blameless reports whether a prover's error is not the job's fault: a backend is gone,
@@ -276,21 +277,21 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 		outcome = wire.Failed
 	}
 	cost := h.cost(outcome)
+	cost.Spare = e.Spare()
 	header, err := json.Marshal(cost)
 	if err != nil {
 		return err
 	}
 	timed := w.timer()
 	m := &nats.Msg{Subject: wire.EndsPrefix + h.job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(header)}}}
-	first, err := wire.Once(ctx, w.js, w.ends, m, h.job.MsgID()+" "+w.cfg.Name, nil)
+	first, err := w.link.Once(ctx, m, h.job.MsgID()+" "+w.cfg.Name, nil)
 	timed("store")
 	w.log.Debug("cluster: a job's end is stored", "job", h.job.ID, "outcome", outcome, "first", first, "problem", err)
 	if err != nil {
 		return err
 	}
 	if !first { // somebody else was
-		m, err := wire.LastOf(ctx, w.ends, m.Subject)
-		return h.otherwise(m, err)
+		return nil
 	}
 	w.count(func(s *wire.State) {
 		if s.Done++; e.Reason != "" {
@@ -304,7 +305,6 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	if e.Reason == "" || e.Kind == wire.Cancelled {
 		return nil
 	}
-	h.spare = e.Spare()
 	w.log.Warn("cluster: a job is dead", "job", h.job.ID, "reason", e.Reason)
 	dead, err := json.Marshal(struct {
 		wire.Job
@@ -314,43 +314,27 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 		return err
 	}
 	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return w.js.Publish(ctx, wire.DeadPrefix+h.job.ID, dead)
+		return w.link.JS.Publish(ctx, wire.DeadPrefix+h.job.ID, dead)
 	})
 	return err
 }
 
 // ended reports whether the job has an end already.
 func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
-	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return w.ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+h.job.ID)
+	_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return w.link.Last(ctx, wire.EndsPrefix+h.job.ID)
 	})
-	return err == nil, h.otherwise(m, err)
+	if wire.Missing(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// otherwise notes the end that somebody else has stored, or that there is none.
-func (h *inHand) otherwise(m *jetstream.RawStreamMsg, err error) error {
-	if err != nil {
-		if wire.Missing(err) {
-			return nil
-		}
-		return err
-	}
-	h.spare = wire.ReadEnd(m.Data).Spare()
-	return nil
-}
-
-// settle removes what a job that ended has left, and acknowledges it, without waiting
-// for the server: an acknowledgement that is lost costs a delivery, whose worker finds
-// the end. With an error the end is not known: the job is given back.
-func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
-	if err == nil {
-		forgotten := make(chan error, 1)
-		go func() { forgotten <- w.tries.forget(ctx, h.job.ID) }()
-		if !h.spare {
-			err = h.job.Witness.Delete(ctx, w.witnesses)
-		}
-		err = errors.Join(err, <-forgotten)
-	}
+// settle acknowledges a job that has ended, without waiting for the server: an
+// acknowledgement that is lost costs a delivery, whose worker finds the end. The manager that
+// leads hears of the end, and removes what the job has left. With an error the end is not known:
+// the job is given back.
+func (w *Worker) settle(h *inHand, err error) error {
 	if err == nil {
 		err = h.message().Ack()
 		w.log.Debug("cluster: a job is acknowledged", "job", h.job.ID, "problem", err)
@@ -368,7 +352,7 @@ func (w *Worker) giveBack(h *inHand, why error) error {
 	w.cfg.Meter.Try("returned")
 	w.log.Warn("cluster: a job is given back", "job", h.job.ID, "problem", why)
 	if errors.Is(why, errGivenBack) {
-		return errors.Join(h.message().Nak(), w.nc.FlushTimeout(w.lastWord()))
+		return errors.Join(h.message().Nak(), w.link.Conn.FlushTimeout(w.lastWord()))
 	}
 	return errors.Join(why, h.message().NakWithDelay(pauseGivenBack))
 }
@@ -400,7 +384,7 @@ func (w *Worker) fetch(ctx context.Context, h *inHand) func() ([]byte, error) {
 	fetched := make(chan struct{})
 	go func() {
 		defer close(fetched)
-		err = h.job.Witness.Get(ctx, w.witnesses, &sealed, func() { Progress(ctx) })
+		err = h.job.Witness.Get(ctx, w.link, &sealed, func() { Progress(ctx) })
 	}()
 	return func() ([]byte, error) {
 		<-fetched

@@ -46,10 +46,7 @@ func (r record) guilty() string {
 // tries counts them in a stream, where the workers of a job that kills them have
 // left word. The server's count of deliveries would not do: those that are nobody's
 // fault are in it.
-type tries struct {
-	js jetstream.JetStream
-	s  jetstream.Stream
-}
+type tries struct{ link *wire.Link }
 
 func (t *tries) begin(ctx context.Context, id string) (guilty string, err error) {
 	r, err := t.change(ctx, id, func(r *record) { r.Begun++ })
@@ -86,13 +83,13 @@ func (t *tries) change(ctx context.Context, id string, f func(*record)) (record,
 			return next, err
 		}
 		_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return t.js.Publish(ctx, subject, text, jetstream.WithExpectLastSequencePerSubject(seq))
+			return t.link.JS.Publish(ctx, subject, text, jetstream.WithExpectLastSequencePerSubject(seq))
 		})
 		if !wire.Conflict(err) {
 			return next, err
 		}
 		m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return t.s.GetLastMsgForSubject(ctx, subject)
+			return t.link.Last(ctx, subject)
 		})
 		switch {
 		case wire.Missing(err):
@@ -106,12 +103,4 @@ func (t *tries) change(ctx context.Context, id string, f func(*record)) (record,
 			return old, err
 		}
 	}
-}
-
-// forget removes a job's record.
-func (t *tries) forget(ctx context.Context, id string) error {
-	_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, t.s.Purge(ctx, jetstream.WithPurgeSubject(wire.TriesPrefix+id))
-	})
-	return err
 }

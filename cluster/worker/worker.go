@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
@@ -84,7 +83,7 @@ func (h *Health) Ready() error {
 	switch {
 	case draining:
 		return errors.New("the worker is draining")
-	case !w.nc.IsConnected():
+	case !w.link.Conn.IsConnected():
 		return errors.New("the worker has no connection to its server")
 	}
 	return nil
@@ -145,12 +144,9 @@ var ErrStuck = errors.New("a prover makes no progress and does not end")
 
 // Worker is a worker that has not begun, or runs, or ended.
 type Worker struct {
-	cfg Config
-	nc  *nats.Conn
-	js  jetstream.JetStream
-
-	ends, witnesses jetstream.Stream
-	opening         []*wire.OpeningKey // of witnesses, the cluster's first
+	cfg     Config
+	link    *wire.Link
+	opening []*wire.OpeningKey // of witnesses, the cluster's first
 
 	tries   *tries
 	provers *provers
@@ -196,10 +192,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
 		state: wire.State{Name: cfg.Name, Jobs: cfg.Jobs, Version: build.This().Version}}
-	if w.nc, w.js, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
+	if w.link, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
 		return err
 	}
-	defer w.nc.Close()
+	defer w.link.Close()
 	for _, text := range append([]string{cfg.Ticket.Open}, cfg.Ticket.OpenBefore...) {
 		key, err := wire.ReadOpening(text)
 		if err != nil {
@@ -209,19 +205,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	var keys, counts jetstream.Stream
-	for name, s := range map[string]*jetstream.Stream{wire.Keys: &keys, wire.Tries: &counts, wire.Ends: &w.ends, wire.Witnesses: &w.witnesses} {
-		if *s, err = wire.Stream(starting, w.js, name); ctx.Err() != nil {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-	if err := wire.CheckFingerprint(w.witnesses, w.opening[0].Fingerprint()); err != nil {
+	if err := w.link.Greet(starting, wire.Hello, w.opening[0].Fingerprint()); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
-	w.tries = &tries{w.js, counts}
-	cache, err := newCache(cfg.Cache, cfg.CacheBytes, keys)
+	w.tries = &tries{w.link}
+	cache, err := newCache(cfg.Cache, cfg.CacheBytes, w.link)
 	if err != nil {
 		return err
 	}
@@ -304,22 +294,22 @@ func (w *Worker) listen(ctx context.Context) error {
 			w.log.Debug("cluster: not answered who is there", "problem", err)
 		}
 	}
-	_, err := w.nc.Subscribe(wire.Who, answer)
+	_, err := w.link.Conn.Subscribe(wire.Who, answer)
 	if err == nil {
-		_, err = w.nc.Subscribe(wire.Who+"."+w.cfg.Name, answer)
+		_, err = w.link.Conn.Subscribe(wire.Who+"."+w.cfg.Name, answer)
 	}
 	if err == nil {
-		_, err = w.nc.Subscribe(wire.CancelPrefix+">", func(m *nats.Msg) {
+		_, err = w.link.Conn.Subscribe(wire.StopPrefix+">", func(m *nats.Msg) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if h := w.inHand[strings.TrimPrefix(m.Subject, wire.CancelPrefix)]; h != nil {
+			if h := w.inHand[strings.TrimPrefix(m.Subject, wire.StopPrefix)]; h != nil {
 				h.cancel(errCancelled)
 			}
 		})
 	}
 	for _, subject := range []string{wire.Drain, wire.Drain + "." + w.cfg.Name} {
 		if err == nil {
-			_, err = w.nc.Subscribe(subject, func(m *nats.Msg) {
+			_, err = w.link.Conn.Subscribe(subject, func(m *nats.Msg) {
 				if d, err := time.ParseDuration(string(m.Data)); err == nil && d >= 0 {
 					w.mu.Lock()
 					w.drainIn = d
@@ -334,10 +324,10 @@ func (w *Worker) listen(ctx context.Context) error {
 		text, err = w.now()
 	}
 	if err == nil {
-		_, err = wire.Ask(ctx, func(context.Context) (struct{}, error) { return struct{}{}, w.nc.Publish(wire.Here, text) })
+		_, err = wire.Ask(ctx, func(context.Context) (struct{}, error) { return struct{}{}, w.link.Conn.Publish(wire.Here, text) })
 	}
 	if err == nil {
-		err = wire.Flush(ctx, w.nc)
+		err = wire.Flush(ctx, w.link.Conn)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -356,10 +346,12 @@ func (w *Worker) now() ([]byte, error) {
 }
 
 // How takeJobs asks for a job. The server says every beat that it is there, so that a
-// stream that has fallen silent is noticed after two.
+// stream that has fallen silent is noticed after two. Several servers do not hear at once that
+// whoever asked has gone, and hand out to him what comes meanwhile: they are asked for less long.
 const (
-	asksFor = 10 * time.Second
-	beat    = time.Second
+	asksFor        = 10 * time.Second
+	asksSeveralFor = 2 * time.Second
+	beat           = time.Second
 )
 
 // takeJobs takes one job after the other while taking lives. After a job that failed for a
@@ -376,14 +368,12 @@ func (w *Worker) takeJobs(taking, working context.Context) {
 		case <-time.After(pause):
 		}
 	}
-	var jobs jetstream.Consumer
 	for taking.Err() == nil {
-		msg, err := w.next(taking, &jobs)
+		msg, err := w.next(taking)
 		switch {
 		case taking.Err() != nil && msg == nil:
 			return
 		case err != nil:
-			jobs = nil
 			wait(asking, "cluster: the server has no answer when asked for a job", err)
 			asking = min(2*asking, longestAsking)
 			continue
@@ -401,21 +391,11 @@ func (w *Worker) takeJobs(taking, working context.Context) {
 	}
 }
 
-// next asks for a job. It returns nil if there is none for a while. It looks the consumer
-// up once: one that was made anew has the same name.
-func (w *Worker) next(ctx context.Context, jobs *jetstream.Consumer) (_ jetstream.Msg, err error) {
-	if *jobs == nil {
-		looking, cancel := context.WithTimeout(ctx, asksFor)
-		defer cancel()
-		if *jobs, err = w.js.Consumer(looking, wire.Jobs, wire.Workers); err != nil {
-			return nil, err
-		}
+// next asks for a job. It returns nil if there is none for a while.
+func (w *Worker) next(ctx context.Context) (*nats.Msg, error) {
+	within := asksFor
+	if w.link.Replicas > 1 {
+		within = asksSeveralFor
 	}
-	asking, cancel := context.WithTimeout(ctx, asksFor) // two heartbeats and more, however long the look was
-	defer cancel()
-	msg, err := (*jobs).Next(jetstream.FetchContext(asking), jetstream.FetchHeartbeat(beat))
-	if err != nil && (asking.Err() != nil || errors.Is(err, nats.ErrTimeout)) {
-		return nil, nil
-	}
-	return msg, err
+	return w.link.Next(ctx, within, beat)
 }

@@ -151,68 +151,32 @@ func (a *app) serveMetrics(ctx context.Context, group *errgroup.Group, address s
 	return nil
 }
 
+// up runs the server of a cluster, or keeps another one's streams in order, until ctx ends.
 func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	if f.dir, err = a.clusterDir(f.dir); err != nil {
 		return err
 	}
 	seen := new(clustermetrics.Server)
-	m := server.Manager{Log: a.events(), Figures: seen.Set}
+	u := upkeep{manager: server.Manager{Log: a.events(), Figures: seen.Set}, healthy: func() error { return nil }, ready: seen.Ready}
 	if f.room != "" {
-		if m.Room, err = bytesOf("room", f.room); err != nil {
+		if u.manager.Room, err = bytesOf("room", f.room); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	healthy, ready := func() error { return nil }, seen.Ready
 	if f.join != "" {
-		if m.Ticket, err = a.ticket(f.join, ""); err != nil {
-			return err
-		}
-		if err := server.Join(f.dir, m.Ticket); err != nil {
-			return err
-		}
-		if m.Ticket, err = cluster.ReadTicket(filepath.Join(f.dir, server.AdminTicket)); err != nil {
-			return err
-		}
-		f.worker.ticket = filepath.Join(f.dir, server.WorkerTicket)
+		err = a.join(&f, &u)
 	} else {
-		if len(f.peers) > 0 && f.name == "" {
-			if f.name, err = os.Hostname(); err != nil {
-				return err
-			}
+		var s *server.Server
+		if s, err = a.serveCluster(&f, &u); err == nil {
+			defer s.Stop()
+			group.Go(func() error { return s.Wait(ctx) })
 		}
-		clients, shares, err := sharesOf(f.clients)
-		if err != nil {
-			return err
-		}
-		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Clients: clients, Shares: shares, Workers: f.workers, Peers: f.peers, ListenPeers: f.listenPeers, Name: f.name, Rotate: f.rotate, Room: m.Room, Log: a.events()})
-		if err != nil {
-			return err
-		}
-		defer s.Stop()
-		if m.Ticket, err = s.Ticket(server.AdminTicket); err != nil {
-			return err
-		}
-		own := server.WorkerTicket
-		if len(f.workers) > 0 {
-			own = server.WorkerTicketOf(f.workers[0])
-		}
-		if f.worker.own, err = s.Ticket(own); err != nil {
-			return err
-		}
-		m.Names, m.Shares = s.Tenants()
-		m.Replicas = s.Replicas()
-		if len(f.peers) > 0 {
-			m.Name = s.Name()
-		}
-		m.Room = s.Room()
-		group.Go(func() error { return s.Wait(ctx) })
-		healthy = s.Healthy
-		if len(f.peers) > 0 {
-			ready = func() error { return errors.Join(seen.Ready(), s.CaughtUp()) }
-		}
+	}
+	if err != nil {
+		return err
 	}
 	collectors := []prometheus.Collector{seen}
 	if f.work {
@@ -221,18 +185,80 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	} else {
 		collectors = append(collectors, buildInfo())
 	}
-	if err := a.serveMetrics(ctx, group, f.metrics, healthy, ready, collectors...); err != nil {
+	if err := a.serveMetrics(ctx, group, f.metrics, u.healthy, u.ready, collectors...); err != nil {
 		return errors.Join(err, stopAll(cancel, group))
 	}
 	group.Go(func() error {
-		return m.Run(ctx, func() {
-			fmt.Fprintf(a.stdout, "the cluster is up at %s, tickets are in %s\n", m.Ticket.URL, f.dir)
+		return u.manager.Run(ctx, func() {
+			fmt.Fprintf(a.stdout, "the cluster is up at %s, tickets are in %s\n", u.manager.Ticket.URL, f.dir)
 			if f.work {
 				group.Go(func() error { return a.work(ctx, f.worker) })
 			}
 		})
 	})
 	return group.Wait()
+}
+
+// upkeep is what up runs, and how others learn that all is well.
+type upkeep struct {
+	manager        server.Manager
+	healthy, ready func() error
+}
+
+// join prepares the upkeep of a cluster whose NATS server is somebody else's.
+func (a *app) join(f *upFlags, u *upkeep) error {
+	t, err := a.ticket(f.join, "")
+	if err != nil {
+		return err
+	}
+	if err := server.Join(f.dir, t); err != nil {
+		return err
+	}
+	f.worker.ticket = filepath.Join(f.dir, server.WorkerTicket)
+	u.manager.Ticket, err = cluster.ReadTicket(filepath.Join(f.dir, server.AdminTicket))
+	return err
+}
+
+// serveCluster starts a server in this process, and prepares its upkeep. The caller stops it.
+func (a *app) serveCluster(f *upFlags, u *upkeep) (s *server.Server, err error) {
+	if len(f.peers) > 0 && f.name == "" {
+		if f.name, err = os.Hostname(); err != nil {
+			return nil, err
+		}
+	}
+	clients, shares, err := sharesOf(f.clients)
+	if err != nil {
+		return nil, err
+	}
+	s, err = server.Start(server.Config{
+		Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Clients: clients, Shares: shares, Workers: f.workers,
+		Peers: f.peers, ListenPeers: f.listenPeers, Name: f.name, Rotate: f.rotate, Room: u.manager.Room, Log: a.events(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	own := server.WorkerTicket
+	if len(f.workers) > 0 {
+		own = server.WorkerTicketOf(f.workers[0])
+	}
+	f.worker.own, err = s.Ticket(own)
+	if err == nil {
+		u.manager.Ticket, err = s.Ticket(server.AdminTicket)
+	}
+	if err != nil {
+		s.Stop()
+		return nil, err
+	}
+	m := &u.manager
+	m.Names, m.Shares = s.Tenants()
+	m.Replicas, m.Room = s.Replicas(), s.Room()
+	u.healthy = s.Healthy
+	if len(f.peers) > 0 {
+		m.Name = s.Name()
+		looked := u.ready
+		u.ready = func() error { return errors.Join(looked(), s.CaughtUp()) }
+	}
+	return s, nil
 }
 
 // buildInfo is pippin_build_info of a server, which has no engine that says it.

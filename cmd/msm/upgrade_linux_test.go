@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,8 +14,9 @@ import (
 )
 
 // TestUpgrade goes from the version before to this one while proofs are made: the server
-// first, then clients and workers, which differ by one version for a while.
-// scripts/test-upgrade builds the other msm.
+// first, then clients and workers, which differ by one version for a while. A version whose
+// clients shared their streams ends its jobs before: its folder is refused, and its tickets are
+// good when its streams are gone. scripts/test-upgrade builds the other msm.
 func TestUpgrade(t *testing.T) {
 	old := os.Getenv("PIPPIN_TEST_OLD_MSM")
 	if old == "" {
@@ -56,10 +58,11 @@ func TestUpgrade(t *testing.T) {
 		return end
 	}
 	flags, right, _, verify := clusterFiles(t, t.TempDir())
+	ticket := filepath.Join(dir, server.ClientTicket)
 	prove := func(program, when string) {
 		t.Helper()
 		_ = os.Remove(right + ".proof")
-		args := append([]string{"prove", "--ticket", filepath.Join(dir, server.ClientTicket)}, flags...)
+		args := append([]string{"prove", "--ticket", ticket}, flags...)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) { // until the server is up
 			if err := command(program, append(args, right)...).Run(); err == nil {
 				break
@@ -88,6 +91,28 @@ func TestUpgrade(t *testing.T) {
 	oldWorker := work(old, "old")
 	prove(old, "all are of the version before")
 	oldServer()
+	if _, err := os.Stat(filepath.Join(dir, "jetstream", "jetstream", "$G", "streams", "pippin_queue")); err == nil {
+		oldWorker()
+		refused := command(own, up...)
+		refused.Stdout, refused.Stderr = nil, nil
+		if text, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(text), "then remove its streams") {
+			t.Fatalf("a folder whose clients share streams: %v, %s", err, text)
+		}
+		kept := filepath.Join(t.TempDir(), server.ClientTicket)
+		if err := os.Rename(ticket, kept); err != nil {
+			t.Fatal(err)
+		}
+		ticket = kept
+		for _, path := range []string{"jetstream", server.WorkerTicket} { // the worker waits for its ticket
+			if err := os.RemoveAll(filepath.Join(dir, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start(own, up...)
+		work(own, "new")
+		prove(own, "all are new, with the ticket of the version before")
+		return
+	}
 	start(own, up...)
 	prove(old, "the server is new")
 	prove(own, "the server and a client are new")

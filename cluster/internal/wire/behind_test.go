@@ -15,24 +15,15 @@ import (
 // lagging is a stream on three servers, whose leader has a message or has not, and whose
 // replica that answers is behind it until a time.
 type lagging struct {
-	jetstream.Stream
 	there bool
 	until time.Time
 }
 
-func (s lagging) CachedInfo() *jetstream.StreamInfo {
-	return &jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 3}}
-}
+func (s lagging) replicas() int { return 3 }
 
-func (s lagging) Info(context.Context, ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	info := s.CachedInfo()
-	if s.there {
-		info.State.Subjects = map[string]uint64{"x": 1}
-	}
-	return info, nil
-}
+func (s lagging) Holds(context.Context, string) (bool, error) { return s.there, nil }
 
-func (s lagging) GetLastMsgForSubject(context.Context, string) (*jetstream.RawStreamMsg, error) {
+func (s lagging) Last(context.Context, string) (*jetstream.RawStreamMsg, error) {
 	if !s.there || time.Now().Before(s.until) {
 		return nil, jetstream.ErrMsgNotFound
 	}

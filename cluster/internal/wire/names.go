@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,17 +24,51 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// The streams. Each has the subjects that begin with its prefix.
+// The streams that all tenants share, which only managers and workers write.
+const (
+	Jobs  = "pippin_jobs"  // jobs whose turn it is, until they are acknowledged
+	Tries = "pippin_tries" // how often jobs were begun and failed
+	Notes = "pippin_notes" // what managers know: who leads, what clients have used
+)
+
+// The kinds of streams that each tenant has for itself. Of names a tenant's is the last part.
 const (
 	Queue     = "pippin_queue"     // descriptors of jobs that have not ended
-	Jobs      = "pippin_jobs"      // those whose turn it is, until they are acknowledged
 	Ends      = "pippin_ends"      // one message a job: its proof, or why there is none
-	Tries     = "pippin_tries"     // how often jobs were begun and failed
 	Dead      = "pippin_dead"      // jobs that ended without a proof, for people
 	Keys      = "pippin_keys"      // circuits and keys, by digest
 	Witnesses = "pippin_witnesses" // sealed, until their job has ended
-	Notes     = "pippin_notes"     // what managers know: who leads, what clients have used
 )
+
+// kinds are those of a tenant's streams.
+var kinds = []string{Queue, Ends, Dead, Keys, Witnesses}
+
+// Of returns the name of a tenant's stream.
+func Of(kind, tenant string) string { return kind + "_" + tenant }
+
+// Apart returns the kind and the tenant of a stream's name. The tenant is empty if all share
+// the stream.
+func Apart(stream string) (kind, tenant string) {
+	for _, kind := range kinds {
+		if tenant, is := strings.CutPrefix(stream, kind+"_"); is {
+			return kind, tenant
+		}
+	}
+	return stream, ""
+}
+
+// StreamOf returns the name of the stream that has the messages of a subject.
+func StreamOf(subject string) string {
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(subject, Prefix), ".")
+	name := "pippin_" + kind
+	if slices.Contains(kinds, name) {
+		name = Of(name, TenantOfJob(rest))
+	}
+	return name
+}
+
+// Prefix begins all subjects of a cluster.
+const Prefix = "pippin."
 
 // The subjects. What follows the prefix is a job's ID, which begins with its tenant, or
 // a worker's name.
@@ -47,18 +82,20 @@ const (
 	KeysPrefix      = "pippin.keys." // TENANT.DIGEST
 	WitnessesPrefix = "pippin.witnesses."
 	ForgetPrefix    = "pippin.forget." // asks the manager to remove what a client stored, or has taken
-	CancelPrefix    = "pippin.cancel." // asks managers and workers to end a job; managers answer
+	CancelPrefix    = "pippin.cancel." // asks managers to end a job
+	StopPrefix      = "pippin.stop."   // a manager tells workers that nobody wants a job any more
 	NotesPrefix     = "pippin.notes."
+	HelloPrefix     = "pippin.hello."  // a manager answers a client with its Hello; the tenant follows
+	StatusPrefix    = "pippin.status." // a manager answers with the Status of the tenant that follows
+	HoldsPrefix     = "pippin.holds."  // a manager answers whether there is a message of the subject that follows
+	AnswerPrefix    = "pippin.answer." // where managers and administrators have workers answer
 
+	Hello  = "pippin.hello"  // a manager answers a worker with its Hello
 	Who    = "pippin.who"    // every worker answers with its State, with .NAME one
 	Here   = "pippin.here"   // a worker that begins says its State
-	Roster = "pippin.roster" // managers answer with the names of the workers they have heard of lately
+	Roster = "pippin.roster" // managers answer with the States of the workers they have heard of lately
 	Drain  = "pippin.drain"  // all workers, or with .NAME one
 )
-
-// WhereJobsAre are the streams that jobs are in. The first has every job that has not ended.
-// The second has some that have, until their workers say so.
-var WhereJobsAre = []struct{ Stream, Prefix string }{{Queue, QueuePrefix}, {Jobs, JobsPrefix}}
 
 // WorkerPrefix begins the names of workers' connections, which the worker's ends.
 const WorkerPrefix = "pippin worker "
@@ -76,39 +113,75 @@ const MaxEnd = 512 << 10
 // dedup is how long a repeated publication is known as one.
 const dedup = 2 * time.Minute
 
-// Streams returns the streams' configurations. No message expires by age: a clock that
-// jumps would delete jobs. All streams together may take room bytes, or as many as the
-// server has if room is 0. Each is on so many servers as replicas says.
-func Streams(room int64, replicas int) []jetstream.StreamConfig {
-	part := func(percent int64) int64 {
-		if room <= 0 {
-			return -1
-		}
-		return max(1, room/100*percent)
-	}
-	file := func(name, prefix string, percent int64) jetstream.StreamConfig {
-		return jetstream.StreamConfig{
-			Name: name, Subjects: []string{prefix + ">"}, Storage: jetstream.FileStorage,
-			MaxBytes: part(percent), Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup, Replicas: replicas,
-		}
-	}
-	jobs := file(Jobs, JobsPrefix, 2)
+// Bounds of what one tenant may have beside bytes, since each message takes memory too.
+const (
+	mostJobs  = 100_000   // in the queue
+	mostQueue = 256 << 20 // bytes of the queue, which managers have in memory
+	mostParts = 1_000_000 // of witnesses, and of keys
+)
+
+// mostFree is the most bytes of what a client may choose freely in a descriptor: traces, mostly.
+const mostFree = 4 << 10
+
+// MostDescriptor is the most bytes of a job's descriptor.
+const MostDescriptor = 192 << 10
+
+// Shared returns the configurations of the streams that all tenants share. No message expires by
+// age: a clock that jumps would delete jobs. All streams of a cluster together may take room
+// bytes, or as many as the server has if room is 0. Each is on so many servers as replicas says.
+func Shared(room int64, replicas int) []jetstream.StreamConfig {
+	jobs := file(Jobs, JobsPrefix, part(room, 2), replicas)
 	jobs.Retention = jetstream.WorkQueuePolicy
-	ends := file(Ends, EndsPrefix, 10)
-	ends.Discard = jetstream.DiscardOld
-	ends.RePublish = &jetstream.RePublish{Source: EndsPrefix + ">", Destination: EndedPrefix + ">"}
-	dead := file(Dead, DeadPrefix, 2)
-	dead.Discard, dead.MaxMsgsPerSubject = jetstream.DiscardOld, 1
-	tries, witnesses := file(Tries, TriesPrefix, 1), int64(32)
+	tries := file(Tries, TriesPrefix, part(room, 1), replicas)
 	tries.Discard, tries.MaxMsgsPerSubject = jetstream.DiscardOld, 1
 	if replicas == 1 {
 		// Of several servers each would begin with an empty log after a restart, and its vote
 		// would count only when it had caught up: with the next one away there was no leader.
-		tries.Storage, tries.MaxBytes, witnesses = jetstream.MemoryStorage, 64<<20, 33
+		tries.Storage, tries.MaxBytes = jetstream.MemoryStorage, 64<<20
 	}
-	notes := file(Notes, NotesPrefix, 1)
+	notes := file(Notes, NotesPrefix, part(room, 1), replicas)
 	notes.MaxMsgsPerSubject, notes.Discard = 1, jetstream.DiscardOld
-	return []jetstream.StreamConfig{file(Queue, QueuePrefix, 2), jobs, ends, dead, tries, notes, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, witnesses)}
+	return []jetstream.StreamConfig{jobs, tries, notes}
+}
+
+// Own returns the configurations of the streams of a tenant that has a share, of 1, of room.
+func Own(tenant string, share float64, room int64, replicas int) []jetstream.StreamConfig {
+	own := func(kind, prefix string, percent float64) jetstream.StreamConfig {
+		return file(Of(kind, tenant), prefix+tenant+".", part(room, share*percent), replicas)
+	}
+	queue := own(Queue, QueuePrefix, 2)
+	queue.MaxMsgs, queue.MaxMsgSize = mostJobs, MostDescriptor
+	if queue.MaxBytes > mostQueue || queue.MaxBytes < 0 {
+		queue.MaxBytes = mostQueue
+	}
+	ends := own(Ends, EndsPrefix, 10)
+	ends.Discard = jetstream.DiscardOld
+	ends.RePublish = &jetstream.RePublish{Source: EndsPrefix + tenant + ".>", Destination: EndedPrefix + tenant + ".>"}
+	dead := own(Dead, DeadPrefix, 2)
+	dead.Discard, dead.MaxMsgsPerSubject = jetstream.DiscardOld, 1
+	sealed := 32.0
+	if replicas == 1 {
+		sealed++ // tries are in memory
+	}
+	keys, witnesses := own(Keys, KeysPrefix, 50), own(Witnesses, WitnessesPrefix, sealed)
+	keys.MaxMsgs, witnesses.MaxMsgs = mostParts, mostParts
+	return []jetstream.StreamConfig{queue, ends, dead, keys, witnesses}
+}
+
+// part returns so many percent of room, -1 for no bound.
+func part(room int64, percent float64) int64 {
+	if room <= 0 {
+		return -1
+	}
+	return max(1, int64(float64(room/100)*percent))
+}
+
+// file returns the configuration of a stream in files, for the subjects of a prefix.
+func file(name, prefix string, bytes int64, replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: name, Subjects: []string{prefix + ">"}, Storage: jetstream.FileStorage,
+		MaxBytes: bytes, Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup, Replicas: replicas,
+	}
 }
 
 // Consumer returns the workers' consumer, for so many jobs in hand. The server does not
@@ -172,10 +245,28 @@ func (j Job) MsgID() string {
 	return j.ID + "-retry-" + strconv.Itoa(j.Retry)
 }
 
-// Proper reports whether a message of a subject may be this job: it has its ID, and a witness
-// of its own.
+// Proper reports whether a message of a subject may be this job: it has its ID, a witness of its
+// own, and waits for jobs of its own tenant only, since it is told how those end.
 func (j Job) Proper(prefix, subject string) bool {
-	return ID.MatchString(j.ID) && subject == prefix+j.ID && j.Witness.Subject == WitnessesPrefix+j.ID
+	foreign := func(id string) bool { return !ID.MatchString(id) || TenantOfJob(id) != TenantOfJob(j.ID) }
+	return ID.MatchString(j.ID) && subject == prefix+j.ID && j.Witness.Subject == WitnessesPrefix+j.ID &&
+		len(j.After) <= MostPrerequisites && !slices.ContainsFunc(j.After, foreign)
+}
+
+// MostPrerequisites bounds Job.After.
+const MostPrerequisites = 1000
+
+// Modest reports whether what a client may choose freely is small, so that jobs of one cannot
+// fill the workers' stream.
+func (j Job) Modest() bool {
+	bytes := len(j.Work.System) + len(j.Work.Curve)
+	for name, value := range j.Trace {
+		bytes += len(name) + len(value)
+	}
+	for _, digest := range j.Work.Digests() {
+		bytes += len(digest)
+	}
+	return bytes <= mostFree
 }
 
 // Late reports whether it is too late to begin the job.
@@ -222,6 +313,7 @@ type Cost struct {
 	Milliseconds float64 `json:"ms"`                // from its beginning to its end
 	Card         float64 `json:"card_ms,omitempty"` // of a backend's time
 	Outcome      Outcome `json:"outcome"`
+	Spare        bool    `json:"spare,omitempty"` // the job may be sent again, with its witness
 }
 
 // Counts returns what the job is charged with: a backend's milliseconds, or those of the
@@ -304,22 +396,26 @@ const (
 	mostBehind = time.Minute     // how long one is waited for that has not what its leader has
 )
 
+// reader reads messages by subject.
+type reader interface {
+	Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error)
+	Holds(ctx context.Context, subject string) (bool, error)
+	replicas() int
+}
+
 // LastOf returns the last message of a subject that somebody knows to be there. Where the stream
 // has replicas, those that are behind are given time, and that the message is missing is what
 // the leader says. An error that wraps backend.ErrUnavailable says that it is there and was not
 // to be had.
-func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
-	replicas := s.CachedInfo().Config.Replicas
+func LastOf(ctx context.Context, r reader, subject string) (*jetstream.RawStreamMsg, error) {
 	pause := 50 * time.Millisecond
 	for begun := time.Now(); ; {
-		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return s.GetLastMsgForSubject(ctx, subject)
-		})
-		if !Missing(err) || replicas < 2 {
+		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return r.Last(ctx, subject) })
+		if !Missing(err) || r.replicas() < 2 {
 			return m, err
 		}
 		if behind := time.Since(begun); behind > catchUp {
-			there, problem := Holds(ctx, s, subject)
+			there, problem := r.Holds(ctx, subject)
 			if problem != nil {
 				return nil, problem
 			}
@@ -327,7 +423,8 @@ func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream
 				return nil, err
 			}
 			if behind > mostBehind {
-				return nil, fmt.Errorf("%w: %s is stored, and a server has been behind the others for %v", backend.ErrUnavailable, subject, behind.Round(time.Second))
+				return nil, fmt.Errorf("%w: %s is stored, and a server has been behind the others for %v",
+					backend.ErrUnavailable, subject, behind.Round(time.Second))
 			}
 			pause = 500 * time.Millisecond
 		}
@@ -347,16 +444,16 @@ func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream
 // an ID that it has seen lately for stored, though it may be gone since. And it looks for
 // another message of the subject before it looks at IDs: of a try whose answer came too late the
 // next one is refused, and the ID of what is stored tells that it is this call's.
-func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
+func (l *Link) Once(ctx context.Context, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
 	id := of + " " + nuid.Next()
 	for {
 		_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(0))
+			return l.JS.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(0))
 		})
 		if !Conflict(err) {
 			return err == nil, err
 		}
-		stored, err := LastOf(ctx, s, m.Subject)
+		stored, err := LastOf(ctx, l, m.Subject)
 		if err == nil {
 			return stored.Header.Get(jetstream.MsgIDHeader) == id, nil
 		}

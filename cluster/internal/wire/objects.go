@@ -38,7 +38,7 @@ func (o Object) MostBytes() uint64 { return uint64(o.Chunks) * chunk }
 
 // Put stores what r has as an object. On an error it asks for the removal of what was
 // stored.
-func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reader) (Object, error) {
+func Put(ctx context.Context, l *Link, subject string, r io.Reader) (Object, error) {
 	o, once := Object{Subject: subject}, nuid.Next() // the subject may have been another's lately
 	size := chunk
 	if known, ok := r.(interface{ Len() int }); ok {
@@ -48,14 +48,14 @@ func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reade
 	for {
 		n, err := io.ReadFull(r, buf)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return o, errors.Join(err, o.Forget(js.Conn()))
+			return o, errors.Join(err, o.Forget(l.Conn))
 		}
 		if n > 0 {
 			_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-				return js.Publish(ctx, o.part(o.Chunks), buf[:n], jetstream.WithMsgID(o.part(o.Chunks)+" "+once))
+				return l.JS.Publish(ctx, o.part(o.Chunks), buf[:n], jetstream.WithMsgID(o.part(o.Chunks)+" "+once))
 			})
 			if err != nil {
-				return o, errors.Join(err, o.Forget(js.Conn()))
+				return o, errors.Join(err, o.Forget(l.Conn))
 			}
 			o.Chunks++
 		}
@@ -66,9 +66,9 @@ func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reade
 }
 
 // Get writes the object to w. It calls progress after each chunk.
-func (o Object) Get(ctx context.Context, s jetstream.Stream, w io.Writer, progress func()) error {
+func (o Object) Get(ctx context.Context, l *Link, w io.Writer, progress func()) error {
 	for i := range o.Chunks {
-		m, err := LastOf(ctx, s, o.part(i))
+		m, err := LastOf(ctx, l, o.part(i))
 		if err != nil {
 			return fmt.Errorf("chunk %d of %d of %s: %w", i, o.Chunks, o.Subject, err)
 		}
@@ -86,13 +86,6 @@ func (o Object) Forget(nc *nats.Conn) error {
 	return nc.Publish(ForgetPrefix+strings.TrimPrefix(o.Subject, "pippin."), nil)
 }
 
-// Delete removes the object. One try: what stays is swept by the server's side.
-func (o Object) Delete(ctx context.Context, s jetstream.Stream) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return s.Purge(ctx, jetstream.WithPurgeSubject(o.Subject+".>"))
-}
-
 // Stream returns a handle of a stream, which must exist.
 func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
 	s, err := Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, name) })
@@ -102,23 +95,11 @@ func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 	return s, nil
 }
 
-// Holds asks the leader of a stream whether it has a message of a subject. Replicas that are
-// behind have no say.
-func Holds(ctx context.Context, s jetstream.Stream, subject string) (bool, error) {
-	info, err := Ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
-		return s.Info(ctx, jetstream.WithSubjectFilter(subject))
-	})
-	return err == nil && len(info.State.Subjects) > 0, err
-}
-
 // Known reports whether the cluster has a job or its end. Whatever removes a job from the queue
 // or from the workers' stream does so when the next one has it.
-func Known(ctx context.Context, queue, jobs, ends jetstream.Stream, id string) (bool, error) {
-	for _, at := range []struct {
-		stream jetstream.Stream
-		prefix string
-	}{{queue, QueuePrefix}, {jobs, JobsPrefix}, {ends, EndsPrefix}} { // in this order
-		if there, err := Holds(ctx, at.stream, at.prefix+id); there || err != nil {
+func Known(ctx context.Context, l *Link, id string) (bool, error) {
+	for _, prefix := range []string{QueuePrefix, JobsPrefix, EndsPrefix} { // in this order
+		if there, err := l.Holds(ctx, prefix+id); there || err != nil {
 			return there, err
 		}
 	}
@@ -137,9 +118,9 @@ func manifest(tenant, digest string) string { return KeysPrefix + tenant + "." +
 
 // HasKey reports whether a tenant has stored the object of a digest. Each tenant stores
 // its own: one that stores other bytes under a digest harms nobody else.
-func HasKey(ctx context.Context, keys jetstream.Stream, tenant, digest string) (Object, bool, error) {
+func HasKey(ctx context.Context, l *Link, tenant, digest string) (Object, bool, error) {
 	m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return keys.GetLastMsgForSubject(ctx, manifest(tenant, digest))
+		return l.Last(ctx, manifest(tenant, digest))
 	})
 	var o Object
 	switch {
@@ -153,7 +134,7 @@ func HasKey(ctx context.Context, keys jetstream.Stream, tenant, digest string) (
 
 // PutKey stores what write writes, compressed, under its digest. When two of a tenant do
 // so at a time, the first to end wins.
-func PutKey(ctx context.Context, js jetstream.JetStream, tenant, digest string, write func(io.Writer) error) error {
+func PutKey(ctx context.Context, l *Link, tenant, digest string, write func(io.Writer) error) error {
 	r, w := io.Pipe()
 	written := make(chan struct{})
 	go func() {
@@ -161,7 +142,7 @@ func PutKey(ctx context.Context, js jetstream.JetStream, tenant, digest string, 
 		z := s2.NewWriter(w, s2.WriterConcurrency(1))
 		w.CloseWithError(errors.Join(write(z), z.Close()))
 	}()
-	o, err := Put(ctx, js, KeysPrefix+tenant+"."+digest+"."+nuid.Next(), r)
+	o, err := Put(ctx, l, KeysPrefix+tenant+"."+digest+"."+nuid.Next(), r)
 	r.Close() // what is still written ends
 	<-written
 	if err != nil {
@@ -171,16 +152,12 @@ func PutKey(ctx context.Context, js jetstream.JetStream, tenant, digest string, 
 	if err != nil {
 		return err
 	}
-	keys, err := Stream(ctx, js, Keys)
+	first, err := l.Once(ctx, &nats.Msg{Subject: manifest(tenant, digest), Data: text}, o.Subject, nil)
 	if err != nil {
-		return errors.Join(err, o.Forget(js.Conn()))
-	}
-	first, err := Once(ctx, js, keys, &nats.Msg{Subject: manifest(tenant, digest), Data: text}, o.Subject, nil)
-	if err != nil {
-		return errors.Join(err, o.Forget(js.Conn()))
+		return errors.Join(err, o.Forget(l.Conn))
 	}
 	if !first {
-		_ = o.Forget(js.Conn()) // else it stays until the key is removed
+		_ = o.Forget(l.Conn) // else it stays until the key is removed
 	}
 	return nil
 }
@@ -191,9 +168,9 @@ var ErrDigest = errors.New("the digest differs")
 
 // GetKey writes a tenant's object of a digest to w, and fails with ErrDigest when what is
 // stored is another one, or damaged. An object that is not there is backend.ErrInvalidInput.
-func GetKey(ctx context.Context, keys jetstream.Stream, tenant, digest string, w io.Writer, progress func()) error {
+func GetKey(ctx context.Context, l *Link, tenant, digest string, w io.Writer, progress func()) error {
 	var o Object
-	m, err := LastOf(ctx, keys, manifest(tenant, digest))
+	m, err := LastOf(ctx, l, manifest(tenant, digest))
 	if err == nil {
 		err = json.Unmarshal(m.Data, &o)
 	}
@@ -207,7 +184,7 @@ func GetKey(ctx context.Context, keys jetstream.Stream, tenant, digest string, w
 	got := make(chan struct{})
 	go func() {
 		defer close(got)
-		pipe.CloseWithError(o.Get(ctx, keys, pipe, progress))
+		pipe.CloseWithError(o.Get(ctx, l, pipe, progress))
 	}()
 	h := sha256.New()
 	_, err = io.Copy(io.MultiWriter(w, h), s2.NewReader(r))

@@ -47,7 +47,7 @@ func TestAnswerIsLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "s", Subjects: []string{"x.>"}, Storage: jetstream.MemoryStorage})
+	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: Notes, Subjects: []string{NotesPrefix + ">"}, Storage: jetstream.MemoryStorage, AllowDirect: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +56,11 @@ func TestAnswerIsLate(t *testing.T) {
 		subject string
 		first   bool
 	}{
-		{js, "x.1", true}, {js, "x.1", false}, {&late{JetStream: js}, "x.1", false},
-		{&late{JetStream: js}, "x.2", true}, {js, "x.2", false},
+		{js, NotesPrefix + "1", true}, {js, NotesPrefix + "1", false}, {&late{JetStream: js}, NotesPrefix + "1", false},
+		{&late{JetStream: js}, NotesPrefix + "2", true}, {js, NotesPrefix + "2", false},
 	} {
-		first, err := Once(t.Context(), c.js, s, &nats.Msg{Subject: c.subject}, "of", nil)
+		l := &Link{Conn: nc, JS: c.js, Replicas: 1}
+		first, err := l.Once(t.Context(), &nats.Msg{Subject: c.subject}, "of", nil)
 		if err != nil || first != c.first {
 			t.Errorf("%s: %v, %v", c.subject, first, err)
 		}

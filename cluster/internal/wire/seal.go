@@ -83,8 +83,8 @@ func ReadOpening(key string) (*OpeningKey, error) {
 // ErrSealed is wrapped by the error of a witness that was sealed for others.
 var ErrSealed = errors.New("the witness was not sealed for this job and this worker: are the client's ticket and the worker's of one cluster?")
 
-// fingerprintKey is where the metadata of the stream of witnesses has the fingerprint of
-// the key that they are sealed with.
+// fingerprintKey is where the metadata of the stream of notes has the fingerprint of the key
+// that witnesses are sealed with.
 const fingerprintKey = "pippin_seal"
 
 // Fingerprint returns the fingerprint of a key to seal with.
@@ -99,7 +99,7 @@ func (o *OpeningKey) Fingerprint() string {
 }
 
 // SetFingerprint writes the cluster's fingerprint into the configuration of the stream of
-// witnesses and returns the one that was there, "" if there was none.
+// notes and returns the one that was there, "" if there was none.
 func SetFingerprint(cfg *jetstream.StreamConfig, old map[string]string, fingerprint string) string {
 	if fingerprint == "" {
 		fingerprint = old[fingerprintKey]
@@ -110,11 +110,12 @@ func SetFingerprint(cfg *jetstream.StreamConfig, old map[string]string, fingerpr
 	return old[fingerprintKey]
 }
 
-// CheckFingerprint compares the fingerprint of a ticket's key with the cluster's, as far
-// as the cluster has one.
-func CheckFingerprint(witnesses jetstream.Stream, fingerprint string) error {
-	if has := witnesses.CachedInfo().Config.Metadata[fingerprintKey]; has != "" && has != fingerprint {
-		return fmt.Errorf("%w: the ticket's key for witnesses is another cluster's: copy the ticket from the server's folder again", backend.ErrInvalidInput)
+// checkFingerprint compares the fingerprint of a ticket's key with the cluster's, as far as the
+// cluster has one.
+func checkFingerprint(cluster, ticket string) error {
+	if cluster != "" && cluster != ticket {
+		return fmt.Errorf("%w: the ticket's key for witnesses is another cluster's: copy the ticket from the server's folder again",
+			backend.ErrInvalidInput)
 	}
 	return nil
 }

@@ -170,14 +170,14 @@ func (d dialer) Dial(network, _ string) (net.Conn, error) {
 
 // Connect connects, and connects again whenever the connection breaks, until it is
 // closed.
-func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream.JetStream, error) {
+func (t Ticket) Connect(name string, more ...nats.Option) (*Link, error) {
 	secure, err := t.check()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	tenant, err := t.Tenant()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	opts := []nats.Option{
 		nats.Name(name), nats.Timeout(dialsWithin), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
@@ -193,7 +193,7 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream
 		cfg := &tls.Config{MinVersion: tls.VersionTLS13} // for the name of the server that is tried
 		if t.Roots != "" {
 			if cfg.RootCAs, err = t.rootCerts(); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			opts = append(opts, func(o *nats.Options) error { o.RootCAsCB = t.rootCerts; return nil }) // at each connection
 		}
@@ -202,22 +202,22 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream
 	if t.Seed != "" {
 		key, err := nkeys.FromSeed([]byte(t.Seed))
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
+			return nil, fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
 		}
 		public, err := key.PublicKey()
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
+			return nil, fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
 		}
 		opts = append(opts, nats.Nkey(public, key.Sign))
 	}
 	nc, err := nats.Connect(t.URL, append(opts, more...)...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: no cluster at %s: %w", backend.ErrUnavailable, t.URL, err)
+		return nil, fmt.Errorf("%w: no cluster at %s: %w", backend.ErrUnavailable, t.URL, err)
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
 		nc.Close()
-		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	return nc, js, nil
+	return &Link{Conn: nc, JS: js, Replicas: 1, Manages: t.Seal == "" && t.Open == ""}, nil
 }

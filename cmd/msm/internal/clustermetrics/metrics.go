@@ -61,10 +61,10 @@ var (
 	slots    = desc("slots", "Jobs that all workers together take at a time.")
 	returned = desc("worker_returned_total", "Jobs that a worker has given back for reasons of its own.", "worker")
 	failed   = desc("worker_failed_total", "Tries of a worker that have failed.", "worker")
-	stored   = desc("stored_bytes", "Bytes in a stream.", "stream")
-	room     = desc("room_bytes", "Bytes that a stream may have.", "stream")
+	stored   = desc("stored_bytes", "Bytes in a stream, of a client where it has its own.", "stream", "client")
+	room     = desc("room_bytes", "Bytes that a stream may have.", "stream", "client")
 	messages = desc("stored_messages", "Messages in a stream; in ends they are results that nobody has "+
-		"taken, in dead jobs that may be sent again.", "stream")
+		"taken, in dead jobs that may be sent again.", "stream", "client")
 )
 
 // Describe implements prometheus.Collector.
@@ -125,10 +125,11 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(slots, float64(all))
 	for _, st := range f.Streams {
-		gauge(stored, float64(st.Bytes), st.Name)
-		gauge(messages, float64(st.Messages), st.Name)
+		client := f.Ledger.Name(st.Tenant)
+		gauge(stored, float64(st.Bytes), st.Name, client)
+		gauge(messages, float64(st.Messages), st.Name, client)
 		if st.Room > 0 {
-			gauge(room, float64(st.Room), st.Name)
+			gauge(room, float64(st.Room), st.Name, client)
 		}
 	}
 }

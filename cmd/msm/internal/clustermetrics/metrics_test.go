@@ -36,7 +36,7 @@ func TestServer(t *testing.T) {
 		},
 		Workers: []cluster.Worker{{Name: "a", Jobs: 2, Failed: 4}, {Name: "b", Jobs: 2, Draining: true, Returned: 6}},
 		Silent:  []string{"c"},
-		Streams: []cluster.Stored{{Name: "ends", Messages: 11, Bytes: 12, Room: 13}, {Name: "keys", Room: -1}},
+		Streams: []cluster.Stored{{Name: "ends", Tenant: "U1", Messages: 11, Bytes: 12, Room: 13}, {Name: "keys", Room: -1}},
 	})
 	if err := s.Ready(); err != nil {
 		t.Error(err)
@@ -70,7 +70,7 @@ pippin_cluster_workers{state="working"} 1
 pippin_cluster_slots 2
 # HELP pippin_cluster_room_bytes Bytes that a stream may have.
 # TYPE pippin_cluster_room_bytes gauge
-pippin_cluster_room_bytes{stream="ends"} 13
+pippin_cluster_room_bytes{client="alice",stream="ends"} 13
 `
 	if err := testutil.CollectAndCompare(s, strings.NewReader(want), "pippin_cluster_queue_jobs",
 		"pippin_cluster_queue_oldest_timestamp_seconds", "pippin_cluster_held_jobs", "pippin_cluster_jobs_total",

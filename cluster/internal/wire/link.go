@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Link is the connection of a ticket's holder to a cluster. Clients and workers have no
+// JetStream of their own: they store messages and read them by subject, and ask managers for
+// the rest. So a Link needs no more than that, but where Manages says so.
+type Link struct {
+	Conn *nats.Conn
+	JS   jetstream.JetStream
+	// Replicas is on how many servers streams are.
+	Replicas int
+	// Manages reports whether this is a manager or an administrator, who may use all of
+	// JetStream.
+	Manages bool
+}
+
+// Close disconnects.
+func (l *Link) Close() { l.Conn.Close() }
+
+// directGet begins the subjects at which messages are read. The stream and the message's
+// subject follow. Any server that has a replica answers.
+const directGet = "$JS.API.DIRECT.GET."
+
+// Last reads the last message of a subject, in one try. Missing tells from its error that the
+// server that has answered has none.
+func (l *Link) Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := l.Conn.RequestWithContext(ctx, directGet+StreamOf(subject)+"."+subject, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch status := m.Header.Get("Status"); {
+	case status == "404":
+		return nil, jetstream.ErrMsgNotFound
+	case status != "":
+		return nil, fmt.Errorf("%w: reading %s: %s %s", backend.ErrUnavailable, subject, status, m.Header.Get("Description"))
+	}
+	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%w: reading %s: %w", backend.ErrInternal, subject, err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
+	if err != nil {
+		return nil, fmt.Errorf("%w: reading %s: %w", backend.ErrInternal, subject, err)
+	}
+	return &jetstream.RawStreamMsg{Subject: subject, Sequence: seq, Header: m.Header, Data: m.Data, Time: at}, nil
+}
+
+// replicas implements reader.
+func (l *Link) replicas() int { return l.Replicas }
+
+// What a manager answers to the question whether there is a message.
+var (
+	Yes = []byte("yes")
+	No  = []byte("no")
+)
+
+// Holds asks the leader of a stream whether it has a message of a subject. Replicas that are
+// behind have no say. Those who may not ask it ask a manager to do so.
+func (l *Link) Holds(ctx context.Context, subject string) (bool, error) {
+	if !l.Manages {
+		m, err := l.Request(ctx, HoldsPrefix+strings.TrimPrefix(subject, Prefix))
+		return err == nil && string(m.Data) == string(Yes), err
+	}
+	subjects, err := l.Subjects(ctx, StreamOf(subject), subject)
+	return err == nil && len(subjects) > 0, err
+}
+
+// Subjects returns the subjects of a stream's messages that a filter passes, and how many
+// messages each has. A stream that is not there has none: its tenant has gone.
+func (l *Link) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	info, err := Ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		s, err := l.JS.Stream(ctx, stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return &jetstream.StreamInfo{}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
+}
+
+// Streams returns what the cluster's streams have.
+func (l *Link) Streams(ctx context.Context) ([]*jetstream.StreamInfo, error) {
+	return Ask(ctx, func(ctx context.Context) (all []*jetstream.StreamInfo, err error) {
+		found := l.JS.ListStreams(ctx, jetstream.WithStreamListSubject(Prefix+">"))
+		for s := range found.Info() {
+			all = append(all, s)
+		}
+		return all, found.Err()
+	})
+}
+
+// Purge removes the messages of a subject, those with numbers below one only if that is not 0.
+// Of a stream that is not there it has removed them. It asks for no handle of the stream first:
+// three purges follow each job's end.
+func (l *Link) Purge(ctx context.Context, subject string, below uint64) error {
+	text, err := json.Marshal(struct {
+		Filter string `json:"filter"`
+		Below  uint64 `json:"seq,omitempty"`
+	}{subject, below})
+	if err != nil {
+		return err
+	}
+	_, err = Ask(ctx, func(ctx context.Context) (struct{}, error) {
+		m, err := l.Conn.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+StreamOf(subject), text)
+		if err != nil {
+			return struct{}{}, err
+		}
+		var answer struct {
+			Error *jetstream.APIError `json:"error"`
+		}
+		if err := json.Unmarshal(m.Data, &answer); err != nil {
+			return struct{}{}, err
+		}
+		if e := answer.Error; e != nil && e.ErrorCode != jetstream.JSErrCodeStreamNotFound {
+			return struct{}{}, e
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// Request asks managers until one answers.
+func (l *Link) Request(ctx context.Context, subject string) (*nats.Msg, error) {
+	return Ask(ctx, func(ctx context.Context) (*nats.Msg, error) { return l.Conn.RequestWithContext(ctx, subject, nil) })
+}
+
+// Greeting is what a manager tells whoever comes.
+type Greeting struct {
+	Replicas    int    `json:"replicas"`
+	Fingerprint string `json:"fingerprint,omitempty"` // of the key that witnesses are sealed with
+}
+
+// Greet asks a manager, at Hello or below, what the holder of a ticket needs to know, and
+// compares the fingerprint of the ticket's key with the cluster's, as far as it has one.
+func (l *Link) Greet(ctx context.Context, at, fingerprint string) error {
+	m, err := l.Request(ctx, at)
+	var h Greeting
+	if err == nil {
+		err = json.Unmarshal(m.Data, &h)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: no manager of the cluster answers; does it run, and is its version as new as this program's? %w",
+			backend.ErrUnavailable, err)
+	}
+	l.Replicas = h.Replicas
+	return checkFingerprint(h.Fingerprint, fingerprint)
+}
+
+// nextOf is where workers ask for jobs.
+const nextOf = "$JS.API.CONSUMER.MSG.NEXT." + Jobs + "." + Workers
+
+// Next asks for a job and waits for it, for a while. It returns nil when none has come. The
+// server says every beat that it is there: Next fails when it has been silent for two.
+func (l *Link) Next(ctx context.Context, wait, beat time.Duration) (*nats.Msg, error) {
+	sub, err := l.Conn.SubscribeSync(l.Conn.NewInbox())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	text, err := json.Marshal(map[string]any{"batch": 1, "expires": wait, "idle_heartbeat": beat})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Conn.PublishRequest(nextOf, sub.Subject, text); err != nil {
+		return nil, err
+	}
+	for {
+		m, err := nextWithin(ctx, sub, 2*beat)
+		if err != nil {
+			return nil, err
+		}
+		switch status := m.Header.Get("Status"); status {
+		case "":
+			return m, nil
+		case "100": // a beat
+		case "404", "408": // there is none
+			return nil, nil
+		default:
+			return nil, fmt.Errorf("%w: asking for a job: %s %s", backend.ErrUnavailable, status, m.Header.Get("Description"))
+		}
+	}
+}
+
+// nextWithin waits for the next message of a subscription.
+func nextWithin(ctx context.Context, sub *nats.Subscription, within time.Duration) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return sub.NextMsgWithContext(ctx)
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// store is the streams of a cluster, as a manager and its dispatcher ask for them.
+type store struct{ link *wire.Link }
+
+// stream returns a stream, which must exist.
+func (s store) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	found, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.link.JS.Stream(ctx, name) })
+	if err != nil {
+		return nil, fmt.Errorf("%w: the cluster's stream %s: %w", backend.ErrUnavailable, name, err)
+	}
+	return found, nil
+}
+
+// note returns a note and its sequence number, 0 if there is none.
+func (s store) note(ctx context.Context, name string) ([]byte, uint64, error) {
+	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return s.link.Last(ctx, wire.NotesPrefix+name)
+	})
+	if wire.Missing(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return m.Data, m.Sequence, nil
+}
+
+// present returns the jobs of a tenant that wait or are handed out.
+func (s store) present(ctx context.Context, tenant string) (map[string]bool, error) {
+	all := map[string]bool{}
+	for _, prefix := range []string{wire.QueuePrefix, wire.JobsPrefix} {
+		ids, err := s.idsOf(ctx, prefix, tenant)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, ids)
+	}
+	return all, nil
+}
+
+// idsOf returns the IDs of a tenant's jobs that are in the subjects that begin with a prefix.
+func (s store) idsOf(ctx context.Context, prefix, tenant string) (map[string]bool, error) {
+	return s.idsIn(ctx, wire.StreamOf(prefix+tenant+"."), prefix, prefix+tenant+".>")
+}
+
+// ids returns those of all jobs in a stream.
+func (s store) ids(ctx context.Context, stream, prefix string) (map[string]bool, error) {
+	return s.idsIn(ctx, stream, prefix, prefix+">")
+}
+
+func (s store) idsIn(ctx context.Context, stream, prefix, filter string) (map[string]bool, error) {
+	subjects, err := s.link.Subjects(ctx, stream, filter)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	for subject := range subjects {
+		tokens := strings.SplitN(strings.TrimPrefix(subject, prefix), ".", 3)
+		ids[strings.Join(tokens[:min(2, len(tokens))], ".")] = true
+	}
+	return ids, nil
+}
