@@ -109,7 +109,9 @@ func linkedRuns(text string) (runs []Run, err error) {
 // record's. It passes over cells without numbers and columns that it does not
 // know.
 func compareCell(runs []Run, row, column, cell string, minimum bool) (compared int, err error) {
-	which := func(r Run) bool { return r.Value(FigureConstraints) > 0 && strings.Contains(row, circuitName(r.What, row)) }
+	which := func(r Run) bool {
+		return r.Value(FigureConstraints) > 0 && strings.Contains(row, circuitName(r.What, row))
+	}
 	var value func(Run) float64
 	size := sizeColumn.FindStringSubmatch(column)
 	switch {

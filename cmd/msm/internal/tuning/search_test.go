@@ -36,7 +36,7 @@ func TestSearch(t *testing.T) {
 			s := Search{
 				Measure: bench.MSM{
 					Common: bench.Common{Count: 3, Seed: 1, CacheDir: t.TempDir()},
-					Sizes: []int{64}, Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1},
+					Sizes:  []int{64}, Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1},
 					Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []report.Path{report.Arena},
 					Multiples: 1, Check: true,
 				},

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // foundFor is what tuning found for sizes of a group, with pieces of such lengths.
