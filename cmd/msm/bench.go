@@ -60,18 +60,23 @@ kept in files between runs. Of several backends, every round has one MSM on each
 			choice(s, &w.Distributions, "distribution", "uniform", fixtures.Distributions(), fixtures.ParseDistribution, "scalars: ")
 			value(s, &w.Paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both", parsePaths)
 			completes(s.Command, "path", pathNames)
-			value(s, &w.Until, "until", "", "go on after --count runs until all medians are known to this share, such as 1%, at 95 % confidence",
+			value(s, &w.Until, "until", "",
+				"go on after --count runs until all medians are known to this share, such as 1%, at 95 % confidence",
 				func(text string) (float64, error) { return parsePercent("until", text) })
 			value(s, &w.Warmup, "warmup", "1", "runs of each backend and input that are not timed, before the others", parseWarmup)
 			flags := s.Flags()
 			flags.DurationVar(&w.Within, "within", time.Minute, "how long --until may go on for each input")
-			flags.IntVar(&w.BackToBack, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")
+			flags.IntVar(&w.BackToBack, "back-to-back", 0,
+				"also time that many runs in a row without a pause, --count times (20 when no number is given)")
 			flags.Lookup("back-to-back").NoOptDefVal = "20"
 			flags.IntVar(&w.Callers, "callers", 0, "how many callers share the runs of --back-to-back, at the same time")
 			flags.BoolVar(&w.Batch, "batch", false, "each row of --back-to-back is one batch, of MSMs with scalars of their own")
-			flags.IntVar(&w.Multiples, "multiples", 512, "how many multiples of each base backends may make beforehand, itself included: 1 is none")
-			flags.BoolVar(&w.Phases, "phases", false, "also record what a GPU took for each phase of the same runs, which timing them delays by some 0.2 ms")
-			flags.BoolVar(&w.Check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
+			flags.IntVar(&w.Multiples, "multiples", 512,
+				"how many multiples of each base backends may make beforehand, itself included: 1 is none")
+			flags.BoolVar(&w.Phases, "phases", false,
+				"also record what a GPU took for each phase of the same runs, which timing them delays by some 0.2 ms")
+			flags.BoolVar(&w.Check, "check", false,
+				"compare every answer with the one known from discrete logarithms, and those with double-and-add")
 		},
 	}
 }
@@ -87,12 +92,14 @@ func parseWarmup(text string) (int, error) {
 
 // statementFlags adds the flags that say which circuits, on which curves.
 func statementFlags(s *settings, w *bench.Statements) {
-	value(s, &w.System, "system", string(proofsystem.Groth16), strings.Join(texts(proofsystem.Systems()), ", "), func(text string) (proofsystem.System, error) {
-		return proofsystem.System(text), oneOf("system", text, texts(proofsystem.Systems())...)
+	systems := texts(proofsystem.Systems())
+	value(s, &w.System, "system", string(proofsystem.Groth16), strings.Join(systems, ", "), func(text string) (proofsystem.System, error) {
+		return proofsystem.System(text), oneOf("system", text, systems...)
 	})
 	completes(s.Command, "system", proofsystem.Systems())
 	choice(s, &w.Circuits, "circuit", "mimc", circuits.Names(), circuits.Parse, "")
-	value(s, &w.Curves, "curve", "", names(backend.Curves())+" (default bn254, and the only one that recursion has)", func(text string) ([]backend.Curve, error) {
+	help := names(backend.Curves()) + " (default bn254, and the only one that recursion has)"
+	value(s, &w.Curves, "curve", "", help, func(text string) ([]backend.Curve, error) {
 		if text == "" {
 			return nil, nil
 		}
@@ -127,7 +134,8 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 		flags: func(s *settings) {
 			statementFlags(s, &w.Statements)
 			keptKeyFlags(s, &w.Statements)
-			value(s, &w.Merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several, func(text string) ([]report.Merge, error) {
+			help := "Groth16's merging of equal bases and scalars: auto (where it pays), never" + several
+			value(s, &w.Merge, "merge", "auto", help, func(text string) ([]report.Merge, error) {
 				return parseList("merge", text, report.Merges(), report.ParseMerge)
 			})
 			completes(s.Command, "merge", report.Merges())
@@ -182,7 +190,8 @@ from its file and opens the backend too. A run without --start keeps what it nee
 			statementFlags(s, &w.Statements)
 			keptKeyFlags(s, &w.Statements)
 			s.Flags().BoolVar(&w.Stock, "stock", false, "time gnark's own reader and prover as well, once")
-			s.Flags().BoolVar(&w.Start, "start", false, "once, from this program's start on: one circuit, curve and backend, with a key that is kept")
+			s.Flags().BoolVar(&w.Start, "start", false,
+				"once, from this program's start on: one circuit, curve and backend, with a key that is kept")
 		},
 	}
 }
@@ -256,7 +265,8 @@ are recovered blobs and a commitment outside of the time.
 The setup is made of a secret that everybody knows.`,
 		example: `  msm bench cells --blobs 1,4 --backend cpu
   msm bench cells --blobs 1,64 --backend cuda --format json --out FILE`,
-		of: w, backends: backendHelp, count: afterWarmUp, seed: "chooses the blobs and the secret of the setup", phases: &w.Phases,
+		of: w, backends: backendHelp, count: afterWarmUp, seed: "chooses the blobs and the secret of the setup",
+		phases: &w.Phases,
 		flags: func(s *settings) {
 			numbers(s, &w.Blobs, "blobs", "1,64", "blobs of a call", strconv.Atoi)
 			s.Flags().BoolVar(&w.Phases, "phases", false, "show what spaces, programs and the steps on a card take")
@@ -279,7 +289,8 @@ a width where the program is there. Every signature is verified afterwards.`,
 			numbers(s, &w.Bits, "bits", "2048", "widths of the modulus", strconv.Atoi)
 			numbers(s, &w.Batches, "batch", "1,16,256", "signatures of a batch", units.ParseSize)
 			s.Flags().IntVar(&w.InFlight, "in-flight", 1, "batches at a time")
-			value(s, &w.OpenSSL, "openssl", "openssl", `the program, left out where it is not there; "" leaves it out`, func(name string) (string, error) {
+			help := `the program, left out where it is not there; "" leaves it out`
+			value(s, &w.OpenSSL, "openssl", "openssl", help, func(name string) (string, error) {
 				path, _ := exec.LookPath(name)
 				return path, nil
 			})
@@ -300,7 +311,8 @@ The backend keeps multiples of points on the card: leave the libraries room ther
 PIPPIN_GPU_MEMORY, such as 40GiB of 80.`,
 		example: `  bench/peers/build peers
   PIPPIN_GPU_MEMORY=40GiB msm bench peers --programs peers --curve bn254 --size 2^20,2^22 --format json --out peers.json`,
-		of: w, backends: "one of cuda, plugin:NAME, plugin:PATH, cpu", otherwise: "cuda", count: "timed runs of each program, after one to warm up", seed: "chooses points and scalars", cached: true,
+		of: w, backends: "cuda, plugin:NAME, plugin:PATH, cpu", otherwise: "cuda", one: true,
+		count: "timed runs of each program, after one to warm up", seed: "chooses points and scalars", cached: true,
 		flags: func(s *settings) {
 			s.Flags().StringVar(&w.Programs, "programs", "peers", "folder that bench/peers/build made")
 			s.Flags().StringSliceVar(&w.Only, "only", nil, "programs of it, such as sppark-bn254-g1"+several+"; all without it")

@@ -26,8 +26,8 @@ type measurement struct {
 	// What the help says of the flags --backend, --count and --seed; without a text for
 	// --seed there is none. otherwise is the backend where none is named, "" the CPU.
 	backends, count, seed, otherwise string
-	// cached has the flag --cache, gobench a format for benchstat.
-	cached, gobench bool
+	// one is of one backend, cached has the flag --cache, gobench a format for benchstat.
+	one, cached, gobench bool
 	// plot, if there is one, draws a record; drawn is what --plot's help says that it draws.
 	plot  func(w io.Writer, format string, r record.Record[report.Run]) error
 	drawn string
@@ -112,7 +112,11 @@ func (a *app) measureCommand(m measurement) *cobra.Command {
 	s.RunE = func(c *cobra.Command, _ []string) error { return a.measure(c.Context(), &m, s) }
 	flags, common := s.Flags(), m.of.Settings()
 	m.flags(s)
-	value(s, &common.Backends, "backend", cmp.Or(m.otherwise, "cpu"), m.backends+several, parseBackends)
+	help := m.backends
+	if !m.one {
+		help += several
+	}
+	value(s, &common.Backends, "backend", cmp.Or(m.otherwise, "cpu"), help, parseBackends)
 	completes(s.Command, "backend", backendNames)
 	flags.IntVar(&common.Count, "count", report.Enough, m.count)
 	if m.seed != "" {
@@ -183,11 +187,13 @@ func (a *app) recorded(ctx context.Context, m *measurement, to destination) erro
 	if len(taken.Runs) == 0 {
 		return err
 	}
-	text, wanted := reporter(to.format, func(w io.Writer, form table.Form) error { return m.of.Sheet().Write(w, form, taken) }, taken.WriteJSON)
+	show := func(w io.Writer, form table.Form) error { return m.of.Sheet().Write(w, form, taken) }
+	text, wanted := reporter(to.format, show, taken.WriteJSON)
 	if to.format == "gobench" {
 		wanted = func(w io.Writer) error { return report.WriteGobench(w, taken) }
 	}
-	return errors.Join(err, a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return m.plot(w, plotFormat(to.plot), taken) }))
+	draw := func(w io.Writer) error { return m.plot(w, plotFormat(to.plot), taken) }
+	return errors.Join(err, a.deliver(out, text, wanted), plot.Write(draw))
 }
 
 // sized is a workload that knows what memory it needs, writing one that writes to the cache.

@@ -39,7 +39,8 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 		flags: func(s *settings) {
 			choice(s, &w.Ops, "op", "mulmod", backend.NumberOps(), backend.ParseNumberOp, "")
 			numbers(s, &w.Bits, "bits", "1024", "widths in bits; of GF(2^n), n", strconv.Atoi)
-			value(s, &w.Sizes, "n", "0", "elements of a batch; 0 chooses by the operation and width, or by --words"+several, func(text string) ([]int, error) {
+			help := "elements of a batch; 0 chooses by the operation and width, or by --words" + several
+			value(s, &w.Sizes, "n", "0", help, func(text string) ([]int, error) {
 				if text == "0" {
 					return nil, nil
 				}
@@ -58,7 +59,8 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 			choice(s, &w.Paths, "path", "all", numberPaths, named("path", numberPaths), "")
 			s.Flags().IntVar(&w.Steps, "steps", 1, "how many times a resident program has the operation")
 			s.Flags().BoolVar(&w.Check, "check", false, "compare every answer with math/big's, not 16 of a batch")
-			s.Flags().StringVar(&tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by tables.cu and register_cache.cu of kernels/internal/probe")
+			s.Flags().StringVar(&tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, "+
+				"by tables.cu and register_cache.cu of kernels/internal/probe")
 		},
 	})
 	measure := c.RunE
@@ -95,12 +97,16 @@ func (a *app) showTable(ctx context.Context, tables string, to destination) erro
 	}
 	defer out.Close()
 	defer plot.Close()
-	text, wanted := reporter(to.format, func(w io.Writer, form table.Form) error { return report.WriteCardTable(w, form, t) }, nil)
-	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return report.PlotCardTable(w, plotFormat(to.plot), t) }))
+	show := func(w io.Writer, form table.Form) error { return report.WriteCardTable(w, form, t) }
+	text, wanted := reporter(to.format, show, nil)
+	draw := func(w io.Writer) error { return report.PlotCardTable(w, plotFormat(to.plot), t) }
+	return errors.Join(a.deliver(out, text, wanted), plot.Write(draw))
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {
-	s := &settings{Command: &cobra.Command{Use: "numbers", Short: "Compare operations on plain numbers with math/big's answers", Args: noArguments}}
+	s := &settings{Command: &cobra.Command{
+		Use: "numbers", Short: "Compare operations on plain numbers with math/big's answers", Args: noArguments,
+	}}
 	cfg := &bench.VerifyNumbersConfig{}
 	s.RunE = func(c *cobra.Command, _ []string) error { return a.verifyNumbers(c.Context(), cfg, s) }
 	choice(s, &cfg.Ops, "op", "all", backend.NumberOps(), backend.ParseNumberOp, "")

@@ -44,14 +44,14 @@ func (c *Cells) Validate() error {
 
 // Sheet shows the time a blob and go-eth-kzg's.
 func (c *Cells) Sheet() report.Sheet {
-	return report.Sheet{Note: "Blobs, cells and proofs are bytes in the caller's memory; tables are loaded before. A program has the steps within it.", Columns: slices.Concat(
-		[]report.Column{report.ColumnN("blobs", report.Stays), report.ColumnBackend(4)},
-		report.ColumnsTimes(),
-		[]report.Column{
+	return report.Sheet{
+		Note:   "Blobs, cells and proofs are bytes in the caller's memory; tables are loaded before. A program has the steps within it.",
+		Before: []report.Column{report.ColumnN("blobs", report.Stays), report.ColumnBackend(4)},
+		After: []report.Column{
 			report.Text("ms a blob", 5, func(r *report.Run) string { return report.FormatMillis(r.Median / float64(r.N)) }),
-			report.ColumnMillis("go-eth-kzg ms", 3, report.FigureStock), report.ColumnPhase(), report.ColumnChecked(2),
+			report.ColumnMillis("go-eth-kzg ms", 3, report.FigureStock),
 		},
-	)}
+	}
 }
 
 // measure times calls on random blobs, with a setup of a secret that the seed has. go-eth-kzg

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -38,14 +37,14 @@ func (c *Ceremony) Validate() error {
 
 // Sheet shows gnark's times beside.
 func (c *Ceremony) Sheet() report.Sheet {
-	return report.Sheet{Note: "The time of every part of a ceremony. Checked by a proof of gnark's with the keys of the last.", Columns: slices.Concat(
-		[]report.Column{
+	return report.Sheet{
+		Note: "The time of every part of a ceremony. Checked by a proof of gnark's with the keys of the last.",
+		Before: []report.Column{
 			report.ColumnInput("phase", 6, report.InputSystem), report.ColumnWhat("part", report.Stays), report.ColumnCurve(5),
 			report.ColumnN("domain", 4), report.ColumnBackend(7),
 		},
-		report.ColumnsTimes(),
-		[]report.Column{report.ColumnMillis("gnark ms", 3, report.FigureStock), report.ColumnChecked(2)},
-	)}
+		After: []report.Column{report.ColumnMillis("gnark ms", 3, report.FigureStock)},
+	}
 }
 
 func (c *Ceremony) measure(ctx context.Context, r *runner) error {

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
@@ -49,15 +47,20 @@ func (c *Cold) Validate() error {
 
 // Sheet shows the parts of the time.
 func (c *Cold) Sheet() report.Sheet {
-	note := "Times are from opening the file of a compressed proving key, which is in the page cache, to the first proof with it. The constraint system and the witness are in memory."
+	note := `Times are from opening the file of a compressed proving key, which is in the page cache, to the first proof with it.
+The constraint system and the witness are in memory.`
 	if c.Start {
-		note = "Times are from the program's initialisation to its first proof: reading the constraint system from its file, opening the backend, reading and checking the proving key, loading it, and the proof."
+		note = `Times are from the program's initialisation to its first proof: reading the constraint system from its file, opening the
+backend, reading and checking the proving key, loading it, and the proof.`
 	}
-	columns := slices.Concat(statementColumns(), report.ColumnsTimes())
-	for _, part := range []string{"start", "read_system", "open", "read", "load", "prove", "next", report.FigureStock} {
-		columns = append(columns, report.ColumnMillis(strings.Replace(strings.Replace(part, "read_", "", 1), report.FigureStock, "gnark", 1)+" ms", 3, part))
+	sheet := report.Sheet{Note: note + " The next proof is not in them. Checked by gnark's verifier.", Before: statementColumns()}
+	for _, part := range []struct{ head, figure string }{
+		{"start", "start"}, {"system", "read_system"}, {"open", "open"}, {"read", "read"}, {"load", "load"}, {"prove", "prove"},
+		{"next", "next"}, {"gnark", report.FigureStock},
+	} {
+		sheet.After = append(sheet.After, report.ColumnMillis(part.head+" ms", 3, part.figure))
 	}
-	return report.Sheet{Note: note + " The next proof is not in them. Checked by gnark's verifier.", Columns: append(columns, report.ColumnChecked(2))}
+	return sheet
 }
 
 func (c *Cold) measure(ctx context.Context, r *runner) error {

@@ -53,7 +53,8 @@ func openEngine(ctx context.Context, open engine.Opener, name string, observer e
 // openEngines opens all or none. note, when it is not nil, hears of plugins that
 // were built from another commit; an engine tells the observer of its name, if any,
 // of its phases. One that is a meter times its backend too.
-func openEngines(ctx context.Context, open engine.Opener, names []string, note func(string), observers map[string]engine.Observer) (engines, error) {
+func openEngines(ctx context.Context, open engine.Opener, names []string, note func(string),
+	observers map[string]engine.Observer) (engines, error) {
 	var all engines
 	for _, name := range names {
 		e, err := openEngine(ctx, open, name, observers[name])

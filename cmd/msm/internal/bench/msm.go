@@ -92,40 +92,43 @@ const discreteLogarithms = "discrete logarithms"
 
 // Sheet shows a line for each run, with phases and calls back to back where there are any.
 func (c *MSM) Sheet() report.Sheet {
-	return report.Sheet{Notes: c.legend, Columns: slices.Concat(
-		[]report.Column{
+	return report.Sheet{
+		Notes: c.legend,
+		Before: []report.Column{
 			report.ColumnCurve(7), report.ColumnGroup(4), report.ColumnN("n", report.Stays),
 			report.ColumnInput("scalars", 5, report.InputDistribution), report.ColumnBackend(8), report.ColumnInput("path", 3, report.InputPath),
 		},
-		report.ColumnsTimes(),
-		[]report.Column{
+		After: []report.Column{
 			report.Text("Mpoints/s", 2, func(r *report.Run) string {
 				if r.Op != report.OpMSM {
 					return report.NoFigure
 				}
 				return fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3)
 			}),
-			report.ColumnChecked(6), report.ColumnPhase(),
 			report.ColumnMillis("back to back ms", 5, report.FigureBackToBack), report.ColumnMillis("in a batch ms", 5, report.FigureBatch),
-			report.ColumnFigure("J a call", 5, report.FigureEnergy, "%.3g"), report.ColumnAgainst(5),
+			report.ColumnFigure("J a call", 5, report.FigureEnergy, "%.3g"),
 		},
-	)}
+	}
 }
 
 // legend says what the numbers are.
 func (c *MSM) legend(runs []report.Run) string {
 	lines := []string{"Times are " + report.EndToEnd + ": from scalars in host memory to the affine point, bases loaded before."}
 	for _, l := range []struct {
-		line string
 		of   func(report.Run) bool
+		line string
 	}{
-		{"Of plugins they include the way to the plugin's process and back.", func(r report.Run) bool { return r.Notes["measure"] == report.EndToEndPlugin }},
-		{"Phases: what the backend's devices took for each in the same calls, which timing them delays a little; what runs side by side counts as one of them.",
-			func(r report.Run) bool { return r.Op != report.OpMSM }},
-		{"Back to back, or in a batch: a call among many without a pause, so that what follows an answer, such as wiping, is in it.",
-			func(r report.Run) bool { return r.Value(report.FigureCalls) > 0 }},
-		{"J a call: all that the backend's devices used meanwhile, whatever for, divided by the calls.", func(r report.Run) bool { return r.Value(report.FigureEnergy) > 0 }},
-		{"Checked: every answer equals the one computed from the bases' " + discreteLogarithms + ".", func(r report.Run) bool { return r.Oracle != "" }},
+		{func(r report.Run) bool { return r.Notes["measure"] == report.EndToEndPlugin },
+			"Of plugins they include the way to the plugin's process and back."},
+		{func(r report.Run) bool { return r.Op != report.OpMSM },
+			"Phases: what the backend's devices took for each in the same calls, which timing them delays a little;\n" +
+				"what runs side by side counts as one of them."},
+		{func(r report.Run) bool { return r.Value(report.FigureCalls) > 0 },
+			"Back to back, or in a batch: a call among many without a pause, so that what follows an answer, such as wiping, is in it."},
+		{func(r report.Run) bool { return r.Value(report.FigureEnergy) > 0 },
+			"J a call: all that the backend's devices used meanwhile, whatever for, divided by the calls."},
+		{func(r report.Run) bool { return r.Oracle != "" },
+			"Checked: every answer equals the one computed from the bases' " + discreteLogarithms + "."},
 	} {
 		if slices.ContainsFunc(runs, l.of) {
 			lines = append(lines, l.line)

@@ -46,12 +46,12 @@ type Transforms struct {
 	Ways   []string // of TransformWays
 	Curves []backend.Curve
 	Sizes  []int // elements of a vector, powers of two
-	Batch  int   // vectors in one step, 1 when it is 0
+	Batch  int   // vectors in one step
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
 func (c *Transforms) Validate() error {
-	if c.Batch < 0 {
+	if c.Batch < 1 {
 		return refused("a batch of %d vectors", c.Batch)
 	}
 	return cmp.Or(c.validate(), some("ways", c.Ways), some("curves", c.Curves), powers("elements", c.Sizes, 2))
@@ -59,14 +59,14 @@ func (c *Transforms) Validate() error {
 
 // Sheet shows the CPU backend's time beside.
 func (c *Transforms) Sheet() report.Sheet {
-	return report.Sheet{Note: "Vectors are in the backend's memory. CPU ms is the CPU backend's shortest of three.", Columns: slices.Concat(
-		[]report.Column{
+	return report.Sheet{
+		Note: "Vectors are in the backend's memory. CPU ms is the CPU backend's shortest of three.",
+		Before: []report.Column{
 			report.ColumnWhat("transform", report.Stays), report.ColumnCurve(report.Stays), report.ColumnN("elements", 5),
 			report.ColumnSize("vectors", 5, "batch"), report.ColumnBackend(4),
 		},
-		report.ColumnsTimes(),
-		[]report.Column{report.ColumnMillis("CPU ms", 3, report.FigureCPU), report.ColumnChecked(2)},
-	)}
+		After: []report.Column{report.ColumnMillis("CPU ms", 3, report.FigureCPU)},
+	}
 }
 
 func (c *Transforms) measure(ctx context.Context, r *runner) (err error) {
@@ -83,7 +83,7 @@ func (c *Transforms) measure(ctx context.Context, r *runner) (err error) {
 				if len(able) == 0 || !slices.Contains(c.Ways, way.name) {
 					continue
 				}
-				w := &transformWork{curve: curve, n: n, batch: max(1, c.Batch), way: way}
+				w := &transformWork{curve: curve, n: n, batch: c.Batch, way: way}
 				if err := w.answer(ctx, known, c.Seed); err != nil {
 					return err
 				}
@@ -138,7 +138,8 @@ func (w *transformWork) answer(ctx context.Context, b backend.Programs, seed uin
 
 // on gives what runs the transform of vectors in a backend's memory, and what writes them
 // there before, and reads the answer.
-func (w *transformWork) on(ctx context.Context, b backend.Programs, do func(step func() error, answer func() ([]byte, error)) error) (err error) {
+func (w *transformWork) on(ctx context.Context, b backend.Programs,
+	do func(step func() error, answer func() ([]byte, error)) error) (err error) {
 	s := &spaces{of: b}
 	defer func() { err = errors.Join(err, s.free(ctx)) }()
 	from := s.take(ctx, backend.ScalarOf(w.curve), w.n*w.batch)

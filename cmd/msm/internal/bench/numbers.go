@@ -57,20 +57,20 @@ func (c *Numbers) Validate() error {
 
 // Sheet shows elements a second.
 func (c *Numbers) Sheet() report.Sheet {
-	return report.Sheet{Note: `Operands: host, written before and answers read after, within the time; resident, in the backend's memory;
+	return report.Sheet{
+		Note: `Operands: host, written before and answers read after, within the time; resident, in the backend's memory;
 of a program with the operation several times the time is of one.
-One modulus for all elements, exponents of the full width.`, Columns: slices.Concat(
-		[]report.Column{
+One modulus for all elements, exponents of the full width.`,
+		Before: []report.Column{
 			report.ColumnWhat("operation", report.Stays), report.ColumnSize("bits", report.Stays, "bits"),
-			report.Text("n", 6, func(r *report.Run) string { return fmt.Sprint(r.N) }), report.ColumnBackend(8), report.ColumnInput("operands", 7, report.InputPath),
+			report.Text("n", 6, func(r *report.Run) string { return fmt.Sprint(r.N) }),
+			report.ColumnBackend(8), report.ColumnInput("operands", 7, report.InputPath),
 		},
-		report.ColumnsTimes(),
-		[]report.Column{
+		After: []report.Column{
 			report.Text("a second", 5, func(r *report.Run) string { return fmt.Sprintf("%.4g", r.Rate()) }),
 			report.Text("GB/s", 0, func(r *report.Run) string { return fmt.Sprintf("%.4g", 4e-6*r.Value("words")/r.Median) }),
-			report.ColumnChecked(4), report.ColumnAgainst(3),
 		},
-	)}
+	}
 }
 
 // sizes returns how many elements batches have.

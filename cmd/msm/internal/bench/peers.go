@@ -54,7 +54,8 @@ type peerProgram struct {
 
 // What is in the times.
 const (
-	timedPeerMSM       = "a call: scalars come from host memory that the card reads directly, points and their multiples are on the card before"
+	timedPeerMSM = "a call: scalars come from host memory that the card reads directly, " +
+		"points and their multiples are on the card before"
 	timedPeerTransform = "a call on a vector on the card, until it is done"
 )
 
@@ -63,19 +64,24 @@ func (c *Peers) Validate() error {
 	if c.Programs == "" || len(c.Backends) > 1 {
 		return refused("programs are in a folder, and compared with one backend")
 	}
-	return cmp.Or(c.validate(), some("curves", c.Curves), powers("points and elements", c.Sizes, 2))
+	if err := cmp.Or(c.validate(), some("curves", c.Curves), powers("points and elements", c.Sizes, 2)); err != nil {
+		return err
+	}
+	_, err := c.read()
+	return err
 }
 
 // Sheet shows how many times pippin's median the others' are.
 func (c *Peers) Sheet() report.Sheet {
-	return report.Sheet{Columns: slices.Concat(
-		[]report.Column{
-			report.ColumnCurve(report.Stays), report.Text("what", report.Stays, func(r *report.Run) string { return cmp.Or(r.What, "MSM "+r.Group) }),
-			report.ColumnN("n", report.Stays), report.ColumnInput("library", report.Stays, report.InputLibrary), report.ColumnSize("multiples", 2, "multiples"),
+	return report.Sheet{
+		Before: []report.Column{
+			report.ColumnCurve(report.Stays),
+			report.Text("what", report.Stays, func(r *report.Run) string { return cmp.Or(r.What, "MSM "+r.Group) }),
+			report.ColumnN("n", report.Stays), report.ColumnInput("library", report.Stays, report.InputLibrary),
+			report.ColumnSize("multiples", 2, "multiples"),
 		},
-		report.ColumnsTimes(),
-		[]report.Column{{Head: "x pippin's", Keep: 4, Of: againstPippin}, report.ColumnChecked(3)},
-	)}
+		After: []report.Column{{Head: "x pippin's", Keep: 4, Of: againstPippin}},
+	}
 }
 
 func againstPippin(runs []report.Run) func(*report.Run) string {

@@ -40,18 +40,20 @@ type Points struct {
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
 func (c *Points) Validate() error {
-	return cmp.Or(c.validate(), some("steps", c.Steps), some("curves", c.Curves), some("groups", c.Groups), powers("points", c.Sizes, sampledPoints))
+	return cmp.Or(c.validate(), some("steps", c.Steps), some("curves", c.Curves), some("groups", c.Groups),
+		powers("points", c.Sizes, sampledPoints))
 }
 
 // Sheet shows gnark-crypto's times beside.
 func (c *Points) Sheet() report.Sheet {
-	return report.Sheet{Note: "Points and scalars are in the backend's memory, encodings in the caller's.", Columns: slices.Concat(
-		[]report.Column{
-			report.ColumnWhat("step", report.Stays), report.ColumnCurve(report.Stays), report.ColumnGroup(6), report.ColumnN("points", 5), report.ColumnBackend(4),
+	return report.Sheet{
+		Note: "Points and scalars are in the backend's memory, encodings in the caller's.",
+		Before: []report.Column{
+			report.ColumnWhat("step", report.Stays), report.ColumnCurve(report.Stays), report.ColumnGroup(6),
+			report.ColumnN("points", 5), report.ColumnBackend(4),
 		},
-		report.ColumnsTimes(),
-		[]report.Column{report.ColumnMillis("gnark-crypto ms", 3, report.FigureStock), report.ColumnChecked(2)},
-	)}
+		After: []report.Column{report.ColumnMillis("gnark-crypto ms", 3, report.FigureStock)},
+	}
 }
 
 // sampledPoints is how many points of an answer are compared.
@@ -123,7 +125,8 @@ func newPointWork(ctx context.Context, of backend.Element, n int, seed uint64) (
 	for len(w.sample) < sampledPoints {
 		w.sample = append(w.sample, rng.IntN(n))
 	}
-	answers, err := onSpaces(ctx, w.oracle, []backend.Elements{{Element: backend.ScalarOf(of.Curve), Count: n}}, func(all []backend.Range) []backend.Step {
+	vector := []backend.Elements{{Element: backend.ScalarOf(of.Curve), Count: n}}
+	answers, err := onSpaces(ctx, w.oracle, vector, func(all []backend.Range) []backend.Step {
 		return []backend.Step{
 			backend.Write{Dst: all[0], Input: backend.Input{Bytes: w.scalars}},
 			backend.Transform{Dst: all[0], Src: all[0], Inverse: true},
@@ -138,7 +141,8 @@ func newPointWork(ctx context.Context, of backend.Element, n int, seed uint64) (
 }
 
 // onSpaces runs steps over new spaces.
-func onSpaces(ctx context.Context, b backend.Programs, of []backend.Elements, steps func([]backend.Range) []backend.Step) (_ [][]byte, err error) {
+func onSpaces(ctx context.Context, b backend.Programs, of []backend.Elements,
+	steps func([]backend.Range) []backend.Step) (_ [][]byte, err error) {
 	s := &spaces{of: b}
 	defer func() { err = errors.Join(err, s.free(ctx)) }()
 	var all []backend.Range
@@ -189,7 +193,8 @@ func (w *pointWork) on(ctx context.Context, c *Points, r *runner, e *single) (er
 	b, _ := backend.As[backend.Programs](e.only)
 	s, field := &spaces{of: b}, backend.ScalarOf(w.of.Curve)
 	defer func() { err = errors.Join(err, s.free(ctx)) }()
-	p := &pointsOn{pointWork: w, b: b, base: s.take(ctx, w.of, 1), points: s.take(ctx, w.of, w.n), other: s.take(ctx, w.of, w.n), by: s.take(ctx, field, w.n)}
+	p := &pointsOn{pointWork: w, b: b, base: s.take(ctx, w.of, 1), points: s.take(ctx, w.of, w.n), other: s.take(ctx, w.of, w.n),
+		by: s.take(ctx, field, w.n)}
 	if s.err != nil {
 		return s.err
 	}
@@ -216,8 +221,10 @@ func (w *pointWork) on(ctx context.Context, c *Points, r *runner, e *single) (er
 // fill computes the points.
 func (p *pointsOn) fill(ctx context.Context) error {
 	answers, err := p.b.Run(ctx, []backend.Step{
-		backend.Write{Dst: p.base, Input: backend.Input{Bytes: p.pointWork.base}}, backend.Write{Dst: p.by, Input: backend.Input{Bytes: p.scalars}},
-		backend.MultiplyPoints{Dst: p.points, Src: p.base, Scalars: p.by}, backend.Read{Src: p.points}, backend.Read{Src: p.points, Encoding: backend.Compressed},
+		backend.Write{Dst: p.base, Input: backend.Input{Bytes: p.pointWork.base}},
+		backend.Write{Dst: p.by, Input: backend.Input{Bytes: p.scalars}},
+		backend.MultiplyPoints{Dst: p.points, Src: p.base, Scalars: p.by},
+		backend.Read{Src: p.points}, backend.Read{Src: p.points, Encoding: backend.Compressed},
 	})
 	if err != nil {
 		return err

@@ -71,17 +71,23 @@ const (
 
 // Sheet shows what gnark takes and how a proof's time divides.
 func (c *Proofs) Sheet() report.Sheet {
-	return report.Sheet{Note: `Times are of whole proofs, from the witness on, keys loaded before; medians where nothing else is said.
-"solve ms" is solving within the proofs, without the sums of commitments. gnark's solver and FFTs were timed alone. "after it" is from the end of the proof's own solving to the proof. MSM is the time with an MSM or a program over vectors on the backend, within the proofs.
+	return report.Sheet{
+		Note: `Times are of whole proofs, from the witness on, keys loaded before; medians where nothing else is said.
+"solve ms" is solving within the proofs, without the sums of commitments. gnark's solver and FFTs were timed alone.
+"after it" is from the end of the proof's solving to the proof. MSM is the time with an MSM or a program over vectors
+on the backend, within the proofs.
 "ms a proof" is a stream's time divided by its proofs, with as many "in flight" at a time. Checked: gnark's verifier accepted every proof.`,
-		Columns: slices.Concat(statementColumns(), []report.Column{report.ColumnInput("merging", 2, report.InputMerge)}, report.ColumnsTimes(),
-			[]report.Column{
-				report.ColumnMillis("gnark ms", 9, report.FigureStock), report.ColumnFigure("faster", 9, report.FigureSpeedup, "x %.3g"),
-				report.ColumnFigure("without solving", 6, report.FigureWithoutSolving, "x %.3g"),
-				report.ColumnMillis("solve ms", 5, figureOwnSolve), report.ColumnMillis("gnark's", 4, figureSolve), report.ColumnMillis("after it", 6, figureAfter),
-				report.ColumnMillis("MSM ms", 4, figureMSM), report.ColumnMillis("FFT ms", 4, figureFFT), report.ColumnFigure("in flight", 3, figureInFlight, "%.0f"),
-				report.ColumnMillis("ms a proof", 3, figurePerProof), report.ColumnFigure("proofs a second", 3, figureProofs, "%.4g"), report.ColumnChecked(9),
-			})}
+		Before: append(statementColumns(), report.ColumnInput("merging", 2, report.InputMerge)),
+		After: []report.Column{
+			report.ColumnMillis("gnark ms", 9, report.FigureStock), report.ColumnFigure("faster", 9, report.FigureSpeedup, "x %.3g"),
+			report.ColumnFigure("without solving", 6, report.FigureWithoutSolving, "x %.3g"),
+			report.ColumnMillis("solve ms", 5, figureOwnSolve), report.ColumnMillis("gnark's", 4, figureSolve),
+			report.ColumnMillis("after it", 6, figureAfter),
+			report.ColumnMillis("MSM ms", 4, figureMSM), report.ColumnMillis("FFT ms", 4, figureFFT),
+			report.ColumnFigure("in flight", 3, figureInFlight, "%.0f"),
+			report.ColumnMillis("ms a proof", 3, figurePerProof), report.ColumnFigure("proofs a second", 3, figureProofs, "%.4g"),
+		},
+	}
 }
 
 func (c *Proofs) measure(ctx context.Context, r *runner) error {
@@ -106,7 +112,8 @@ func (c *Proofs) measure(ctx context.Context, r *runner) error {
 	})
 	for _, run := range r.runs {
 		if n := run.Value(figureStockRefused); n > 0 {
-			err = errors.Join(err, fmt.Errorf("%w: %s: gnark refused %.0f proofs of its own (a damaged key? it is kept in %s)", ErrWrong, run.Name(), n, c.CacheDir))
+			err = errors.Join(err, fmt.Errorf("%w: %s: gnark refused %.0f of gnark's proofs (a damaged key? it is kept in %s)",
+				ErrWrong, run.Name(), n, c.CacheDir))
 		}
 	}
 	return err

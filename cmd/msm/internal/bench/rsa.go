@@ -15,7 +15,6 @@ import (
 	"math/big"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,18 +64,20 @@ const signatures = "signatures"
 
 // Sheet shows signatures a second, and against the most that crypto/rsa reached.
 func (c *RSA) Sheet() report.Sheet {
-	return report.Sheet{Note: `PKCS #1 v1.5 signatures of SHA-256 digests, of one key, padding and checks within the time. The time of a batch
-is its latency. crypto/rsa and OpenSSL sign on all processors, crypto/rsa batches of up to 4096; against is to the most that crypto/rsa reached.`, Columns: slices.Concat(
-		[]report.Column{
-			report.ColumnSize("bits", report.Stays, "bits"), report.Text("batch", report.Stays, func(r *report.Run) string { return fmt.Sprint(r.N) }),
+	return report.Sheet{
+		Note: `PKCS #1 v1.5 signatures of SHA-256 digests, of one key, padding and checks within the time. The time of a batch
+is its latency. crypto/rsa and OpenSSL sign on all processors, crypto/rsa batches of up to 4096; against crypto/rsa is
+to the most signatures a second that it reached.`,
+		Before: []report.Column{
+			report.ColumnSize("bits", report.Stays, "bits"),
+			report.Text("batch", report.Stays, func(r *report.Run) string { return fmt.Sprint(r.N) }),
 			report.ColumnBackend(8), report.ColumnSize("in flight", 2, "in_flight"),
 		},
-		report.ColumnsTimes(),
-		[]report.Column{
-			report.ColumnFigure("signatures/s", 6, signatures, "%.4g"), report.ColumnChecked(4),
+		After: []report.Column{
+			report.ColumnFigure("signatures/s", 6, signatures, "%.4g"),
 			{Head: "against crypto/rsa", Keep: 5, Of: againstCryptoRSA},
 		},
-	)}
+	}
 }
 
 func againstCryptoRSA(runs []report.Run) func(*report.Run) string {
@@ -127,7 +128,8 @@ func (c *RSA) batches(ctx context.Context, r *runner, key *rsa.PrivateKey, n int
 	if n <= mostStock {
 		s := &series{run: run.Clone()}
 		s.run.Backend, s.run.Version, s.run.Device = CryptoRSA, runtime.Version(), fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0))
-		if err := c.sign(ctx, r, s, key, func(digests [][32]byte) ([][]byte, error) { return stockSignatures(ctx, key, digests) }); err != nil {
+		sign := func(digests [][32]byte) ([][]byte, error) { return stockSignatures(ctx, key, digests) }
+		if err := c.sign(ctx, r, s, key, sign); err != nil {
 			return err
 		}
 	}
@@ -136,7 +138,8 @@ func (c *RSA) batches(ctx context.Context, r *runner, key *rsa.PrivateKey, n int
 		if err != nil {
 			return err
 		}
-		if err := c.sign(ctx, r, r.series(e, run, nil), key, func(digests [][32]byte) ([][]byte, error) { return signer(ctx, digests) }); err != nil {
+		sign := func(digests [][32]byte) ([][]byte, error) { return signer(ctx, digests) }
+		if err := c.sign(ctx, r, r.series(e, run, nil), key, sign); err != nil {
 			return err
 		}
 	}
@@ -148,7 +151,8 @@ const mostStock = 1 << 12
 
 // sign times batches of other digests each, so many at a time, after one to warm up, and
 // verifies all signatures afterwards.
-func (c *RSA) sign(ctx context.Context, r *runner, s *series, key *rsa.PrivateKey, signer func([][32]byte) ([][]byte, error)) error {
+func (c *RSA) sign(ctx context.Context, r *runner, s *series, key *rsa.PrivateKey,
+	signer func([][32]byte) ([][]byte, error)) error {
 	rounds := c.Count + 1
 	digests, signed := make([][][32]byte, rounds), make([][][]byte, rounds)
 	for i := range digests {
@@ -309,7 +313,8 @@ func openSSL(ctx context.Context, program string, bits int) (report.Run, error) 
 	if err == nil {
 		run.Version = strings.TrimSpace(string(version))
 		var text []byte
-		if text, err = exec.CommandContext(ctx, program, "speed", "-seconds", "3", "-multi", fmt.Sprint(processors), fmt.Sprintf("rsa%d", bits)).Output(); err == nil {
+		speed := exec.CommandContext(ctx, program, "speed", "-seconds", "3", "-multi", fmt.Sprint(processors), fmt.Sprintf("rsa%d", bits))
+		if text, err = speed.Output(); err == nil {
 			var rate float64
 			var line string
 			rate, line, err = speedOf(string(text), bits)

@@ -168,7 +168,8 @@ func (t *task) refused(proofs ...proofsystem.Proof) (n int) {
 func statementColumns() []report.Column {
 	return []report.Column{
 		report.Text("system", 6, func(r *report.Run) string { return cmp.Or(r.Inputs[report.InputSystem], r.Op) }),
-		report.ColumnWhat("circuit", report.Stays), report.ColumnCurve(7), report.ColumnFigure("constraints", 4, report.FigureConstraints, "%.0f"),
+		report.ColumnWhat("circuit", report.Stays), report.ColumnCurve(7),
+		report.ColumnFigure("constraints", 4, report.FigureConstraints, "%.0f"),
 		report.ColumnBackend(8),
 	}
 }

@@ -30,7 +30,8 @@ func WriteGobench(w io.Writer, r record.Record[Run]) error {
 		}
 		for _, ms := range samples {
 			fmt.Fprintf(&b, "Benchmark%s/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s%s-%d\t%8.0f\t%12.0f ns/op\n",
-				name, r.Curve, r.Group, r.Inputs[InputDistribution], units.FormatSize(r.N), benchKey(r.Backend), r.Inputs[InputPath], phase, m.Cores, calls, ms*1e6)
+				name, r.Curve, r.Group, r.Inputs[InputDistribution], units.FormatSize(r.N), benchKey(r.Backend), r.Inputs[InputPath], phase,
+				m.Cores, calls, ms*1e6)
 		}
 	}
 	for i := range r.Runs {

@@ -51,8 +51,9 @@ var ErrNoRuns = errors.New("no runs to plot")
 var PlotFormats = []string{"svg", "png"}
 
 // WritePlot draws median time against size in one of PlotFormats, with bars from the
-// least to the greatest sample, both axes logarithmic. A line is one backend, and one curve, group, distribution and path
-// where the runs have several; the title has what they have in common.
+// least to the greatest sample, both axes logarithmic. A line is one backend, and one curve,
+// group, distribution and path where the runs have several; the title has what they have in
+// common.
 func WritePlot(w io.Writer, format string, r record.Record[Run]) error {
 	lines, common := series(r.Runs)
 	if len(lines) == 0 {
@@ -67,8 +68,9 @@ func WritePlot(w io.Writer, format string, r record.Record[Run]) error {
 }
 
 // PlotNumbers draws elements a second against their width, or against the size of a batch
-// where there are several, in one of PlotFormats, both axes logarithmic. A line is one backend, and one operation and place of the operands
-// where the runs have several; the title has what they have in common.
+// where there are several, in one of PlotFormats, both axes logarithmic. A line is one backend,
+// and one operation and place of the operands where the runs have several; the title has what
+// they have in common.
 func PlotNumbers(w io.Writer, format string, r record.Record[Run]) error {
 	of := []func(Run) string{
 		func(r Run) string { return r.What },

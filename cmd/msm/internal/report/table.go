@@ -12,9 +12,11 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// Sheet says how runs of an operation are shown as a table.
+// Sheet says how runs of an operation are shown as a table: what was measured, the times,
+// figures, and what all tables end with.
 type Sheet struct {
-	Columns []Column
+	// Before and After are the columns on either side of the times.
+	Before, After []Column
 	// Note is what is written below, and Notes what depends on the runs.
 	Note  string
 	Notes func([]Run) string
@@ -43,7 +45,7 @@ const NoFigure = "-"
 func (s Sheet) Write(w io.Writer, form table.Form, r record.Record[Run]) error {
 	var columns []table.Column
 	rows := make([][]string, len(r.Runs))
-	for _, c := range s.Columns {
+	for _, c := range slices.Concat(s.Before, columnsTimes(), s.After, []Column{columnChecked(), columnPhase(), columnAgainst()}) {
 		cell := c.Cell
 		if c.Of != nil {
 			cell = c.Of(r.Runs)
@@ -130,8 +132,8 @@ func ColumnFigure(head string, keep int, name, format string) Column {
 	}}
 }
 
-// ColumnsTimes returns the columns of a run's times, the slowest among them.
-func ColumnsTimes() []Column {
+// columnsTimes returns the columns of a run's times, the slowest among them.
+func columnsTimes() []Column {
 	return []Column{
 		Text("runs", 0, func(r *Run) string { return strconv.Itoa(r.Count) }),
 		Text("min ms", 1, func(r *Run) string { return formatKnown(r.Min) }),
@@ -141,9 +143,9 @@ func ColumnsTimes() []Column {
 	}
 }
 
-// ColumnChecked returns the column of whether answers were right.
-func ColumnChecked(keep int) Column {
-	return Text("checked", keep, func(r *Run) string {
+// columnChecked returns the column of whether answers were right.
+func columnChecked() Column {
+	return Text("checked", 6, func(r *Run) string {
 		switch {
 		case r.Wrong > 0:
 			return "WRONG"
@@ -156,8 +158,8 @@ func ColumnChecked(keep int) Column {
 	})
 }
 
-// ColumnPhase returns the column of phases, where there are any.
-func ColumnPhase() Column {
+// columnPhase returns the column of phases, where there are any.
+func columnPhase() Column {
 	return Column{Head: "phase", Keep: Stays, Of: func(runs []Run) func(*Run) string {
 		any := slices.ContainsFunc(runs, func(r Run) bool { return isPhase(&r) })
 		return func(r *Run) string {
@@ -175,10 +177,10 @@ func ColumnPhase() Column {
 // isPhase tells a run that is a phase of the one before.
 func isPhase(r *Run) bool { return strings.HasSuffix(r.Op, PhaseOf) }
 
-// ColumnAgainst returns a column that compares medians of one input with those of the first
-// backend or path that computed it.
-func ColumnAgainst(keep int) Column {
-	return Column{Head: "against first", Keep: keep, Of: func(runs []Run) func(*Run) string {
+// columnAgainst returns the column that compares medians of one input with those of the first
+// backend or path that computed it, where there are several.
+func columnAgainst() Column {
+	return Column{Head: "against first", Keep: 5, Of: func(runs []Run) func(*Run) string {
 		first := map[string]*Run{}
 		for i := range runs {
 			if of := runs[i].Workload(); first[of] == nil {
@@ -225,7 +227,8 @@ func noiseNote(runs []Run) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nNoisy: %d of %d runs have a spread above %.0f %%. Was the machine doing something else? Small differences mean nothing here.\n", n, len(whole), 100*noisy)
+	return fmt.Sprintf("\nNoisy: %d of %d runs have a spread above %.0f %%. Was the machine doing something else? "+
+		"Small differences mean nothing here.\n", n, len(whole), 100*noisy)
 }
 
 // formatKnown returns a dash where there is no such time.

@@ -68,12 +68,11 @@ func sample() record.Record[Run] {
 }
 
 // sheet shows every kind of column.
-var sheet = Sheet{Note: "A note.", Notes: func(runs []Run) string { return fmt.Sprintf(" It is of %d runs.", len(runs)) }, Columns: slices.Concat(
-	[]Column{ColumnCurve(7), ColumnGroup(4), ColumnN("n", Stays), ColumnInput("scalars", 5, InputDistribution), ColumnBackend(8), ColumnInput("path", 3, InputPath)},
-	ColumnsTimes(),
-	[]Column{ColumnChecked(6), ColumnPhase(), ColumnSize("not there", 1, "bits"), ColumnMillis("back to back ms", 5, FigureBackToBack),
-		ColumnFigure("calls", 5, FigureCalls, "%.0f"), ColumnAgainst(5)},
-)}
+var sheet = Sheet{Note: "A note.", Notes: func(runs []Run) string { return fmt.Sprintf(" It is of %d runs.", len(runs)) },
+	Before: []Column{ColumnCurve(7), ColumnGroup(4), ColumnN("n", Stays), ColumnInput("scalars", 5, InputDistribution), ColumnBackend(8), ColumnInput("path", 3, InputPath)},
+	After: []Column{ColumnSize("not there", 1, "bits"), ColumnMillis("back to back ms", 5, FigureBackToBack),
+		ColumnFigure("calls", 5, FigureCalls, "%.0f")},
+}
 
 func TestWritersGolden(t *testing.T) {
 	r := sample()
