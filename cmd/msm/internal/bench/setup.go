@@ -26,8 +26,11 @@ func (c *Setup) Validate() error { return c.validate() }
 
 // Sheet shows gnark's time beside.
 func (c *Setup) Sheet() report.Sheet {
-	return report.Sheet{Note: "Times are of whole set-ups, from the constraint system to both keys in this process. Checked by proofs with the keys.",
-		Before: statementColumns(), After: []report.Column{report.ColumnMillis("gnark ms", 3, report.FigureStock)}}
+	return report.Sheet{
+		Note:   "Times are of whole set-ups, from the constraint system to both keys in this process. Checked by proofs with the keys.",
+		Before: statementColumns(),
+		After:  []report.Column{report.ColumnMillis("gnark ms", 3, report.FigureStock)},
+	}
 }
 
 func (c *Setup) measure(ctx context.Context, r *runner) error {
