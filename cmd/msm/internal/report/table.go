@@ -45,7 +45,7 @@ const NoFigure = "-"
 func (s Sheet) Write(w io.Writer, form table.Form, r record.Record[Run]) error {
 	var columns []table.Column
 	rows := make([][]string, len(r.Runs))
-	for _, c := range slices.Concat(s.Before, columnsTimes(), s.After, []Column{columnChecked(), columnPhase(), columnAgainst()}) {
+	for _, c := range slices.Concat(s.Before, columnsTimes(), s.After, []Column{columnPhase(), columnAgainst(), columnChecked()}) {
 		cell := c.Cell
 		if c.Of != nil {
 			cell = c.Of(r.Runs)
