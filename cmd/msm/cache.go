@@ -199,8 +199,8 @@ func (a *app) room(dir string) (uint64, bool) {
 const announced = 32 << 20
 
 // checkDisk says where and how much will be written, and refuses what does not fit.
-func (a *app) checkDisk(cfg *bench.Config) error {
-	bytes, dir, err := cfg.Writes()
+func (a *app) checkDisk(of writing) error {
+	bytes, dir, err := of.Writes()
 	if err != nil {
 		return err
 	}

@@ -11,14 +11,14 @@ import (
 
 func TestBenchCeremony(t *testing.T) {
 	status, out, errs := cli(t, &app{}, "bench", "ceremony", "--size", "2^3", "--count", "1", "--stock", "--format", "json")
-	var r record.Record[report.SetupRun]
+	var r record.Record[report.Run]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 8 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}
 	for _, run := range r.Runs {
-		if run.Op != "setup" || !run.Verified || run.Count != 1 || run.Min <= 0 || run.Stock <= 0 {
+		if run.Op != "setup" || !run.Checked || run.Count != 1 || run.Min <= 0 || run.Value("stock") <= 0 {
 			t.Errorf("%+v", run)
 		}
 	}

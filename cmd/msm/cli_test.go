@@ -126,7 +126,7 @@ func TestBenchJSON(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, run := range r.Runs {
-		if run.Checked || run.Seed != 9 || run.Count != 2 || run.BackToBack == nil || run.BackToBack.Calls != 20 || run.Min <= 0 || run.Path != report.Copy {
+		if run.Checked || run.Seed != 9 || run.Count != 2 || run.Value("back_to_back") <= 0 || run.Value("calls") != 20 || run.Min <= 0 || run.Inputs["path"] != string(report.Copy) {
 			t.Errorf("%+v", run)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 func TestBenchCold(t *testing.T) {
 	args := []string{"bench", "cold", "--circuit", "squares", "--squares", "20", "--keep=false", "--cache", t.TempDir(), "--count", "1"}
 	status, out, errs := cli(t, &app{}, append(args, "--stock", "--format", "json")...)
-	var r record.Record[report.ColdRun]
+	var r record.Record[report.Run]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK || len(r.Runs) != 1 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}
-	if run := r.Runs[0]; run.Op != "cold" || !run.Verified || run.Count != 1 || run.Read <= 0 || run.Stock <= 0 {
+	if run := r.Runs[0]; run.Op != "cold" || !run.Checked || run.Count != 1 || run.Value("read") <= 0 || run.Value("stock") <= 0 {
 		t.Errorf("%+v", run)
 	}
 	if status, out, errs = cli(t, &app{}, args...); status != exitOK || !strings.Contains(out, "  yes\n") {

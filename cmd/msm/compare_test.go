@@ -34,7 +34,7 @@ func TestBenchCompare(t *testing.T) {
 	}{
 		{[]string{old, new}, exitOK, ""},
 		{[]string{old, new, "--limit", "10%"}, exitOK, ""},
-		{[]string{old, new, "--limit", "5%"}, exitFailed, "msm: slower by 7.0 %: groth16 ecdsa bn254 cuda\n"},
+		{[]string{old, new, "--limit", "5%"}, exitFailed, "msm: slower by 7.0 %: groth16 ecdsa bn254 auto cuda\n"},
 		{[]string{new, old, "--limit", "0.1%"}, exitOK, ""},
 		{[]string{old}, exitUsage, "msm: 1 records, want two, see msm bench compare --help\n"},
 		{[]string{old, new, "--limit", "much"}, exitUsage, "msm: --limit \"much\": write a share such as 3%\n"},
@@ -42,7 +42,7 @@ func TestBenchCompare(t *testing.T) {
 		{[]string{old, filepath.Join(dir, "none")}, exitUsage, "msm: open " + filepath.Join(dir, "none") + ": "},
 	} {
 		status, out, errs := cli(t, &app{}, append([]string{"bench", "compare"}, c.args...)...)
-		if status != c.status || !strings.HasPrefix(errs, c.says) || c.says == "" && errs != "" || strings.Contains(out, "groth16 ecdsa bn254 cuda") != (status != exitUsage) {
+		if status != c.status || !strings.HasPrefix(errs, c.says) || c.says == "" && errs != "" || strings.Contains(out, "groth16 ecdsa bn254 auto cuda") != (status != exitUsage) {
 			t.Errorf("%q: status %d, %s%s", c.args, status, out, errs)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -121,10 +120,6 @@ func parseGroups(s string) ([]backend.Group, error) {
 }
 
 func parseSizes(s string) ([]int, error) { return parseList("size", s, nil, units.ParseSize) }
-
-func parseDistributions(s string) ([]fixtures.Distribution, error) {
-	return parseList("distribution", s, fixtures.Distributions(), fixtures.ParseDistribution)
-}
 
 // anotherGPU is what follows the name of a backend in a list and is none: a GPU
 // more, as in cuda:0,1.

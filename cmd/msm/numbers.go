@@ -18,67 +18,59 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// numbersFlags is the command line of msm bench numbers and msm verify numbers.
-type numbersFlags struct {
-	ops, bits, backends string
-	sizes, words, paths string
-
-	count, steps int
-	seed         uint64
-	check        bool
-	force        bool
-	long         bool
-	cases        int
-	format       string
-	out          string
-	commit       string
-	tables       string
-	plot         string
-}
-
 func (a *app) benchNumbersCommand() *cobra.Command {
-	var f numbersFlags
-	c := &cobra.Command{
-		Use:   "numbers",
-		Short: "Time batches of operations on plain numbers",
-		Long: `Time operations on batches of numbers of equal width: whole numbers, residues,
+	w := &bench.Numbers{}
+	tables := ""
+	c := a.measureCommand(measurement{
+		use: "numbers", short: "Time batches of operations on plain numbers",
+		long: `Time operations on batches of numbers of equal width: whole numbers, residues,
 GF(2^n), long addition. Each is timed as a program of package arith, with its operands on
 the host and resident in the backend. Of several backends, every round has one batch on
 each. A plot is against widths, or against sizes of a batch where there are several.`,
-		Example: `  msm bench numbers --op expmod --bits 1024,2048 --backend cpu,plugin:cpu --check
+		example: `  msm bench numbers --op expmod --bits 1024,2048 --backend cpu,plugin:cpu --check
   msm bench numbers --op add,sub --bits 67108864 --n 1 --backend cpu
   msm bench numbers --op mulmod --bits 256,512,1024,2048 --backend cpu,cuda --plot mulmod.svg
   msm bench numbers --op gfmul --bits 64 --words 2^26 --path resident --steps 8 --backend cuda
   msm bench numbers --op gfmul --bits 32,64 --n 2^10,2^14,2^18,2^22 --backend cuda --plot gfmul.svg
   msm bench numbers --tables bench/results/h200/table-karatsuba.json --plot k.svg`,
-		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if f.tables != "" {
-				return a.showTable(c.Context(), f)
-			}
-			return a.benchNumbers(c.Context(), f)
+		of: w, backends: anyBackend, count: afterWarmUp, seed: "chooses operands",
+		plot: report.PlotNumbers, drawn: "elements a second against width, or with --tables of the table",
+		less: "choose a smaller --n or fewer --bits",
+		flags: func(s *settings) {
+			choice(s, &w.Ops, "op", "mulmod", backend.NumberOps(), backend.ParseNumberOp, "")
+			numbers(s, &w.Bits, "bits", "1024", "widths in bits; of GF(2^n), n", strconv.Atoi)
+			help := "elements of a batch; 0 chooses by the operation and width, or by --words" + several
+			value(s, &w.Sizes, "n", "0", help, func(text string) ([]int, error) {
+				if text == "0" {
+					return nil, nil
+				}
+				return parseList("n", text, nil, units.ParseSize)
+			})
+			value(s, &w.Words, "words", "0", "words of 32 bits of an operand, which choose the elements of a batch", func(text string) (int, error) {
+				if text == "0" {
+					return 0, nil
+				}
+				n, err := units.ParseSize(text)
+				if err != nil {
+					err = usageError{fmt.Errorf("--words: %w", err)}
+				}
+				return n, err
+			})
+			choice(s, &w.Paths, "path", "all", numberPaths, named("path", numberPaths), "")
+			s.Flags().IntVar(&w.Steps, "steps", 1, "how many times a resident program has the operation")
+			s.Flags().BoolVar(&w.Check, "check", false, "compare every answer with math/big's, not 16 of a batch")
+			s.Flags().StringVar(&tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, "+
+				"by tables.cu and register_cache.cu of kernels/internal/probe")
 		},
+	})
+	measure := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if tables == "" {
+			return measure(c, args)
+		}
+		text := func(flag string) string { return c.Flag(flag).Value.String() }
+		return a.showTable(c.Context(), tables, destination{format: text("format"), out: text("out"), plot: text("plot")})
 	}
-	flags := c.Flags()
-	flags.StringVar(&f.ops, "op", "mulmod", names(backend.NumberOps()))
-	flags.StringVar(&f.bits, "bits", "1024", "widths in bits; of GF(2^n), n"+several)
-	flags.StringVar(&f.sizes, "n", "0", "elements of a batch; 0 chooses by the operation and width, or by --words"+several)
-	flags.StringVar(&f.words, "words", "0", "words of 32 bits of an operand, which choose the elements of a batch")
-	flags.StringVar(&f.paths, "path", "all", names(numberPaths))
-	flags.IntVar(&f.steps, "steps", 1, "how many times a resident program has the operation")
-	flags.IntVar(&f.count, "count", report.Enough, "timed runs, after one to warm up")
-	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
-	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands")
-	flags.BoolVar(&f.check, "check", false, "compare every answer with math/big's, not 16 of a batch")
-	addFormat(c, &f.format, reports)
-	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
-	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
-	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
-	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by tables.cu and register_cache.cu of kernels/internal/probe")
-	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
-	completes(c, "op", backend.NumberOps(), "all")
-	completes(c, "path", numberPaths, "all")
-	completes(c, "backend", backendNames)
 	return c
 }
 
@@ -86,117 +78,67 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 var numberPaths = []string{report.Host, report.Resident}
 
 // showTable writes the table of a record, and its plot.
-func (a *app) showTable(ctx context.Context, f numbersFlags) error {
-	if err := oneOf("format", f.format, "table", "markdown", "csv"); err != nil {
+func (a *app) showTable(ctx context.Context, tables string, to destination) error {
+	if err := oneOf("format", to.format, "table", "markdown", "csv"); err != nil {
 		return fmt.Errorf("%w: the record of --tables is JSON", err)
 	}
-	file, err := os.Open(f.tables)
+	file, err := os.Open(tables)
 	if err != nil {
 		return usageError{err}
 	}
 	defer file.Close() // only read
 	t, err := report.ReadCardTable(file)
 	if err != nil {
-		return usageError{fmt.Errorf("%s: %w", f.tables, err)}
+		return usageError{fmt.Errorf("%s: %w", tables, err)}
 	}
-	out, plot, err := createOutputs(ctx, f.out, f.plot)
+	out, plot, err := createOutputs(ctx, to.out, to.plot)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
 	defer plot.Close()
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return report.WriteCardTable(w, form, t) }, nil)
-	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return report.PlotCardTable(w, plotFormat(f.plot), t) }))
-}
-
-func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
-	if err := oneOf("format", f.format, reports...); err != nil {
-		return err
-	}
-	cfg := bench.NumbersConfig{Open: a.opener(), Count: f.count, Steps: f.steps, Seed: f.seed, Check: f.check}
-	var err error
-	if cfg.Ops, err = parseList("op", f.ops, backend.NumberOps(), backend.ParseNumberOp); err != nil {
-		return err
-	}
-	if cfg.Bits, err = parseList("bits", f.bits, nil, strconv.Atoi); err != nil {
-		return err
-	}
-	if f.sizes != "0" {
-		if cfg.Sizes, err = parseList("n", f.sizes, nil, units.ParseSize); err != nil {
-			return err
-		}
-	}
-	if cfg.Words, err = units.ParseSize(f.words); f.words != "0" && err != nil {
-		return usageError{fmt.Errorf("--words: %w", err)}
-	}
-	path := func(s string) (string, error) { return s, oneOf("path", s, numberPaths...) }
-	if cfg.Paths, err = parseList("path", f.paths, numberPaths, path); err != nil {
-		return err
-	}
-	if cfg.Backends, err = parseBackends(f.backends); err != nil {
-		return err
-	}
-	if err := cfg.Validate(); err != nil {
-		return usageError{err}
-	}
-	if err := a.checkMemory(&cfg, f.force, "choose a smaller --n or fewer --bits"); err != nil {
-		return err
-	}
-	return recorded(ctx, a, destination{f.format, f.out, f.plot, f.commit}, func(progress bench.Progress, note func(string)) ([]report.NumberRun, []record.BackendInfo, error) {
-		cfg.Progress, cfg.Note = progress, note
-		return bench.Numbers(ctx, cfg)
-	}, report.WriteNumbersTable, report.PlotNumbers)
+	show := func(w io.Writer, form table.Form) error { return report.WriteCardTable(w, form, t) }
+	text, wanted := reporter(to.format, show, nil)
+	draw := func(w io.Writer) error { return report.PlotCardTable(w, plotFormat(to.plot), t) }
+	return errors.Join(a.deliver(out, text, wanted), plot.Write(draw))
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {
-	var f numbersFlags
-	c := &cobra.Command{
-		Use:   "numbers",
-		Short: "Compare operations on plain numbers with math/big's answers",
-		Args:  noArguments,
-		RunE:  func(c *cobra.Command, _ []string) error { return a.verifyNumbers(c.Context(), f) },
-	}
-	flags := c.Flags()
-	flags.StringVar(&f.ops, "op", "all", names(backend.NumberOps()))
-	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
-	flags.IntVar(&f.cases, "cases", 100, "random programs of operations")
-	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands and programs")
-	flags.BoolVar(&f.long, "long", false, "also more widths")
-	flags.StringVar(&f.out, "out", "", "file for a record of the outcome, beside what stdout has")
-	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
-	addFormat(c, &f.format, formats)
-	completes(c, "op", backend.NumberOps(), "all")
-	completes(c, "backend", backendNames)
-	return c
+	s := &settings{Command: &cobra.Command{
+		Use: "numbers", Short: "Compare operations on plain numbers with math/big's answers", Args: noArguments,
+	}}
+	cfg := &bench.VerifyNumbersConfig{}
+	s.RunE = func(c *cobra.Command, _ []string) error { return a.verifyNumbers(c.Context(), cfg, s) }
+	choice(s, &cfg.Ops, "op", "all", backend.NumberOps(), backend.ParseNumberOp, "")
+	value(s, &cfg.Backends, "backend", "cpu", backendHelp+several, parseBackends)
+	completes(s.Command, "backend", backendNames)
+	s.Flags().IntVar(&cfg.Cases, "cases", 100, "random programs of operations")
+	s.Flags().Uint64Var(&cfg.Seed, "seed", 1, "chooses operands and programs")
+	s.Flags().BoolVar(&cfg.Long, "long", false, "also more widths")
+	s.recordFlags(formats)
+	return s.Command
 }
 
-func (a *app) verifyNumbers(ctx context.Context, f numbersFlags) error {
-	if err := oneOf("format", f.format, formats...); err != nil {
+func (a *app) verifyNumbers(ctx context.Context, cfg *bench.VerifyNumbersConfig, s *settings) error {
+	if err := s.readAll(formats); err != nil {
 		return err
 	}
-	cfg := bench.VerifyNumbersConfig{Open: a.opener(), Cases: f.cases, Seed: f.seed, Long: f.long}
-	var err error
-	if cfg.Ops, err = parseList("op", f.ops, backend.NumberOps(), backend.ParseNumberOp); err != nil {
-		return err
-	}
-	if cfg.Backends, err = parseBackends(f.backends); err != nil {
-		return err
-	}
+	cfg.Open = a.opener()
 	if cfg.Cases < 0 {
 		return usageError{fmt.Errorf("%d cases", cfg.Cases)}
 	}
-	out, err := createOutput(ctx, f.out)
+	out, err := createOutput(ctx, s.to.out)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	verified := record.Record[bench.Verified]{Machine: record.ThisMachine(f.commit)}
+	verified := record.Record[bench.Verified]{Machine: record.ThisMachine(s.to.commit)}
 	verified.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) ([]bench.Verified, error) {
 		cfg.Progress, cfg.Note = progress, note
-		return bench.VerifyNumbers(ctx, cfg)
+		return bench.VerifyNumbers(ctx, *cfg)
 	})
 	verified.Cut = bench.CutBy(ctx, err)
-	err = errors.Join(err, a.deliverVerified(f.format, verified.Runs))
+	err = errors.Join(err, a.deliverVerified(s.to.format, verified.Runs))
 	if out != nil {
 		err = errors.Join(err, out.Write(verified.WriteJSON))
 	}

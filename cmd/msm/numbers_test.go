@@ -22,7 +22,7 @@ const (
 
 func TestBenchNumbers(t *testing.T) {
 	status, out, errs := cli(t, &app{}, "bench", "numbers", "--op", "mulmod,add", "--bits", "64", "--n", "8", "--count", "2", "--check", "--format", "json")
-	var r record.Record[report.NumberRun]
+	var r record.Record[report.Run]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || errs != "" || len(r.Runs) < 2 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}

@@ -41,11 +41,11 @@ func TestBenchPeers(t *testing.T) {
 	if err != nil {
 		t.Fatalf("status %d, %v, %s", status, err, errs)
 	}
-	var r record.Record[report.PeerRun]
+	var r record.Record[report.Run]
 	if err := json.Unmarshal(text, &r); status != exitOK || err != nil || len(r.Runs) != 2 || !strings.Contains(table, "theirs") {
 		t.Fatalf("status %d, %v, %s%s%s", status, err, table, errs, text)
 	}
-	if theirs := r.Runs[1]; theirs.Library != "theirs" || theirs.Median != 5 || !theirs.Checked || theirs.Multiples != 4 || theirs.Commit != "c0ffee" {
+	if theirs := r.Runs[1]; theirs.Inputs["library"] != "theirs" || theirs.Median != 5 || !theirs.Checked || theirs.Sizes["multiples"] != 4 || theirs.Notes["commit"] != "c0ffee" {
 		t.Errorf("%+v", theirs)
 	}
 	for _, change := range [][]string{{"--programs", "/nowhere"}, {"--only", "another"}, {"--size", "12"}, {"--curve", "p256"}, {"--count", "0"}, {"--format", "gobench"}} {

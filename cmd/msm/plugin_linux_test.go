@@ -50,7 +50,7 @@ func TestThroughThePlugin(t *testing.T) {
 		if !run.Checked {
 			t.Errorf("%+v", run)
 		}
-		series = append(series, run.Backend+" "+string(run.Path)+" "+run.Measure)
+		series = append(series, run.Backend+" "+run.Inputs["path"]+" "+run.Notes["measure"])
 	}
 	one := "cpu copy end-to-end, plugin:cpu copy end-to-end through the plugin, plugin:cpu arena end-to-end through the plugin"
 	if got := strings.Join(series, ", "); got != one+", "+one {
@@ -73,17 +73,28 @@ func TestThroughThePlugin(t *testing.T) {
 	if status != exitOK || err != nil || !strings.Contains(out, "1 right") || !strings.Contains(out, "2 right") {
 		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
 	}
-	var cells record.Record[report.CellRun]
-	if err := json.Unmarshal(text, &cells); err != nil || len(cells.Runs) != 2 {
+	var cells record.Record[report.Run]
+	if err := json.Unmarshal(text, &cells); err != nil || len(cells.Runs) < 6 {
 		t.Fatalf("%v, %s", err, text)
 	}
+	var whole report.Run // of which the next ones are phases
+	took := map[string]float64{}
 	for _, run := range cells.Runs {
-		if !run.Checked || run.Compared != run.Blobs || run.Count != 1 || run.Min <= 0 || run.Stock <= 0 || run.Load <= 0 {
-			t.Errorf("%+v", run)
+		switch run.Op {
+		case "cells":
+			if !run.Checked || run.Compared != run.N || run.Count != 1 || run.Min <= 0 || run.Value("stock") <= 0 || run.Value("load") <= 0 {
+				t.Errorf("%+v", run)
+			}
+			whole = run
+		case "cells" + report.PhaseOf:
+			if run.Median <= 0 || run.Median > whole.Median || run.N != whole.N {
+				t.Errorf("%s takes %v ms of %v", run.What, run.Median, whole.Median)
+			}
+			took[run.What] = run.Median
 		}
-		if p := run.Parts; len(p) < 2 || p[0].Name != "space" || p[1].Name != "program" || p[0].Median <= 0 || p[1].Median <= p[0].Median || p[1].Median > run.Median {
-			t.Errorf("parts %+v of %v ms", p, run.Median)
-		}
+	}
+	if took["space"] <= 0 || took["program"] <= took["space"] {
+		t.Errorf("phases %v", took)
 	}
 
 	status, out, errs = cli(t, &app{}, "backends", "--plugin-dir", dir, "--format", "json")

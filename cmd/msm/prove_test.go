@@ -31,7 +31,7 @@ func TestProveTable(t *testing.T) {
 
 func TestProveJSON(t *testing.T) {
 	status, out, errs := cli(t, &app{}, tinyProof(t, "--format", "json", "--curve", "bls12-381", "--commit", "abc", "--in-flight", "2")...)
-	var r record.Record[report.ProveRun]
+	var r record.Record[report.Run]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK {
@@ -40,8 +40,8 @@ func TestProveJSON(t *testing.T) {
 	if len(r.Runs) != 1 || r.Machine.Commit == "" || len(r.Machine.Backends) != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if run := r.Runs[0]; !run.Verified || run.Op != "groth16" || run.Curve != "bls12-381" || run.Count != 2 || run.Stock <= 0 ||
-		run.InFlight != 2 || run.PerProof <= 0 || math.Abs(run.Rate*run.PerProof-1000) > 1 {
+	if run := r.Runs[0]; !run.Checked || run.Op != "groth16" || run.Curve != "bls12-381" || run.Count != 2 || run.Value("stock") <= 0 ||
+		run.Value("in_flight") != 2 || run.Value("per_proof") <= 0 || math.Abs(run.Value("proofs")*run.Value("per_proof")-1000) > 1 {
 		t.Errorf("%+v", run)
 	}
 }
@@ -49,12 +49,12 @@ func TestProveJSON(t *testing.T) {
 func TestProveBadProof(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	status, table, errs := cli(t, &app{open: wrongOpener}, tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)
-	if status != exitFailed || !strings.Contains(table, "  NO\n") || !strings.Contains(errs, "refused 3 proofs of backend wrong") {
+	if status != exitFailed || !strings.Contains(table, "  WRONG\n") || !strings.Contains(errs, "auto wrong: 3 of its answers, by gnark's verifier") {
 		t.Errorf("status %d, %s\n%s", status, errs, table)
 	}
-	var r record.Record[report.ProveRun]
+	var r record.Record[report.Run]
 	text, err := os.ReadFile(file)
-	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 2 || !r.Runs[0].Verified || r.Runs[1].Verified {
+	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 2 || !r.Runs[0].Checked || r.Runs[1].Checked {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -67,6 +67,9 @@ func TestProveUsage(t *testing.T) {
 		if status, out, errs := cli(t, &app{}, tinyProof(t, args...)...); status != exitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
+	}
+	if status, _, errs := cli(t, &app{}, tinyProof(t, "--cold")...); status != exitUsage || !strings.Contains(errs, "msm bench cold") {
+		t.Errorf("status %d, %s", status, errs)
 	}
 	// The circuit exists, but not on this curve.
 	if status, _, errs := cli(t, &app{}, tinyProof(t, "--circuit", "recursion", "--curve", "bn254")...); status != exitFailed || !strings.Contains(errs, "bw6-761") {

@@ -12,12 +12,12 @@ import (
 func TestBenchRSA(t *testing.T) {
 	rsa := func(args ...string) []string { return append([]string{"bench", "rsa", "--openssl", ""}, args...) }
 	status, out, errs := cli(t, &app{}, rsa("--bits", "1024", "--batch", "1,2", "--count", "1", "--format", "json")...)
-	var r record.Record[report.RSARun]
+	var r record.Record[report.Run]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 4 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}
 	for _, run := range r.Runs {
-		if run.Op != "rsa" || !run.Checked || run.Rate <= 0 {
+		if run.Op != "rsa" || !run.Checked || run.Value("signatures") <= 0 {
 			t.Errorf("%+v", run)
 		}
 	}

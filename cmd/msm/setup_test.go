@@ -11,13 +11,13 @@ import (
 
 func TestBenchSetup(t *testing.T) {
 	status, out, errs := cli(t, &app{}, "bench", "setup", "--system", "plonk", "--hashes", "2", "--count", "1", "--stock", "--format", "json")
-	var r record.Record[report.SetupRun]
+	var r record.Record[report.Run]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 1 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}
-	if run := r.Runs[0]; run.Op != "setup" || run.System != "plonk" || !run.Verified || run.Count != 1 || run.Min <= 0 || run.Stock <= 0 {
+	if run := r.Runs[0]; run.Op != "setup" || run.Inputs["system"] != "plonk" || !run.Checked || run.Count != 1 || run.Min <= 0 || run.Value("stock") <= 0 {
 		t.Errorf("%+v", run)
 	}
 	if status, out, errs = cli(t, &app{}, "bench", "setup", "--hashes", "2", "--count", "1"); status != exitOK || !strings.Contains(out, "  yes\n") {

@@ -124,8 +124,9 @@ func (a *app) tune(ctx context.Context, f tuneFlags) error {
 }
 
 // config returns the configuration of the measurements.
-func (f *tuneFlags) config() (c bench.Config, err error) {
-	c = bench.Config{Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []report.Path{report.Arena}, Count: f.count, Multiples: f.most, Seed: f.seed, Check: true}
+func (f *tuneFlags) config() (c bench.MSM, err error) {
+	c = bench.MSM{Common: bench.Common{Count: f.count, Seed: f.seed}, Distributions: []fixtures.Distribution{fixtures.Uniform},
+		Paths: []report.Path{report.Arena}, Multiples: f.most, Check: true}
 	if c.Sizes, err = parseSizes(f.sizes); err != nil {
 		return c, err
 	}

@@ -8,6 +8,9 @@ import (
 // Record is what one measurement leaves behind: the machine and its runs. R
 // is a struct with a field "op", which names the operation.
 type Record[R any] struct {
+	// Format is how the runs are written: 2 is that of the command msm. 0 is a format of the
+	// measurement's own, or format 1 of the command, whose operations had fields of their own.
+	Format  int     `json:"format,omitempty"`
 	Machine Machine `json:"machine"`
 	// Cut is what ended the measurement before everything asked for was measured.
 	Cut  Cut `json:"cut,omitempty"`

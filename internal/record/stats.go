@@ -27,6 +27,16 @@ func Min(samples []time.Duration) time.Duration {
 	return slices.Min(samples)
 }
 
+// P95 returns the 95th percentile: the smallest sample that at least 95 % of the samples do
+// not exceed. Of fewer than 20 it is the slowest; 0 of none.
+func P95(samples []time.Duration) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(samples))
+	return s[(95*len(s)+99)/100-1]
+}
+
 // Spread returns how far the samples are from their median, as a share of it: the median of
 // the distances. Half of the samples are nearer. 0 of none.
 func Spread(samples []time.Duration) float64 {
@@ -39,6 +49,28 @@ func Spread(samples []time.Duration) float64 {
 		away[i] = (s - mid).Abs()
 	}
 	return float64(Median(away)) / float64(mid)
+}
+
+// Times is what a record says of samples, in milliseconds. The zero value is of none.
+type Times struct {
+	Count   int       `json:"count,omitempty"` // length of Samples
+	Min     float64   `json:"min_ms,omitempty"`
+	Median  float64   `json:"median_ms,omitempty"`
+	P95     float64   `json:"p95_ms,omitempty"` // the function P95 of them
+	Max     float64   `json:"max_ms,omitempty"`
+	Spread  float64   `json:"spread"` // the function Spread of them
+	Samples []float64 `json:"samples_ms,omitempty"`
+}
+
+// TimesOf returns the times of samples, in the order in which they were taken.
+func TimesOf(samples []time.Duration) Times {
+	if len(samples) == 0 {
+		return Times{}
+	}
+	return Times{
+		Count: len(samples), Min: Millis(Min(samples)), Median: Millis(Median(samples)), P95: Millis(P95(samples)),
+		Max: Millis(slices.Max(samples)), Spread: Spread(samples), Samples: AllMillis(samples),
+	}
 }
 
 // Millis returns d in milliseconds.

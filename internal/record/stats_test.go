@@ -41,3 +41,25 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestTimes: one slow sample of many is seen though neither median nor spread has it.
+func TestTimes(t *testing.T) {
+	var samples []time.Duration
+	for i := range 20 {
+		samples = append(samples, time.Duration(100+i)*time.Millisecond)
+	}
+	samples[7] = time.Second
+	got := TimesOf(samples)
+	if got.Count != 20 || got.Min != 100 || got.Median != 110.5 || got.P95 != 119 || got.Max != 1000 || got.Spread > 0.05 || !slices.Equal(got.Samples, AllMillis(samples)) {
+		t.Errorf("%+v", got)
+	}
+	if got := TimesOf(samples[:8]); got.P95 != 1000 || got.Max != 1000 {
+		t.Errorf("of few: %+v", got)
+	}
+	if got := TimesOf(samples[:1]); got.Min != 100 || got.Median != 100 || got.P95 != 100 || got.Max != 100 {
+		t.Errorf("of one: %+v", got)
+	}
+	if got := TimesOf(nil); got.Count != 0 || got.P95 != 0 || got.Samples != nil {
+		t.Errorf("of none: %+v", got)
+	}
+}

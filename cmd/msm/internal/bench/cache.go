@@ -15,7 +15,7 @@ import (
 
 // Writes returns how many bytes of points the configured MSMs add to the cache, and
 // the folder that they go to.
-func (c *Config) Writes() (bytes uint64, dir string, err error) {
+func (c *MSM) Writes() (bytes uint64, dir string, err error) {
 	cache := fixtures.Cache{Dir: c.CacheDir}
 	for _, curve := range c.Curves {
 		for _, g := range c.Groups {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +12,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -21,84 +21,68 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	core "github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
-// CellsConfig says what Cells measures: every number of blobs on every backend.
-type CellsConfig struct {
-	Open     core.Opener
-	Backends []string
-	Blobs    []int // of one call
-	Count    int   // timed runs, after one that is not
-	Seed     uint64
-	// Phases adds to each run what its parts take: those that the engine has, and the steps
+// Cells measures EIP-7594's cells and proofs of every number of blobs on every backend.
+type Cells struct {
+	Common
+	Blobs []int // of one call
+	// Phases adds runs of what parts of the calls take: those that the engine has, and the steps
 	// on backends that count them (backend.Usage.Stages).
 	Phases bool
-
-	Progress Progress
-	Note     func(string)
 }
 
 // mostBlobs bounds the memory of answers: 270 KB a blob.
 const mostBlobs = 1 << 12
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *CellsConfig) Validate() error {
-	if c.Open == nil || len(c.Backends) == 0 || len(c.Blobs) == 0 || c.Count < 1 {
-		return fmt.Errorf("%w: nothing to measure: backends, blobs and a count must be given", backend.ErrInvalidInput)
-	}
-	for _, n := range c.Blobs {
-		if n < 1 || n > mostBlobs {
-			return fmt.Errorf("%w: %d blobs, from 1 to %d are possible", backend.ErrInvalidInput, n, mostBlobs)
-		}
-	}
-	return nil
+func (c *Cells) Validate() error {
+	return cmp.Or(c.validate(), within("blobs", c.Blobs, 1, mostBlobs))
 }
 
-// Cells measures what cfg says, and answers as MSM does. Blobs are random, the setup is of a
-// secret that the seed has, and go-eth-kzg computes the same.
-func Cells(ctx context.Context, cfg CellsConfig) (runs []report.CellRun, infos []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+// Sheet shows the time a blob and go-eth-kzg's.
+func (c *Cells) Sheet() report.Sheet {
+	return report.Sheet{
+		Note:   "Blobs, cells and proofs are bytes in the caller's memory; tables are loaded before. A program has the steps within it.",
+		Before: []report.Column{report.ColumnN("blobs", report.Stays), report.ColumnBackend(4)},
+		After: []report.Column{
+			report.Text("ms a blob", 5, func(r *report.Run) string { return report.FormatMillis(r.Median / float64(r.N)) }),
+			report.ColumnMillis("go-eth-kzg ms", 3, report.FigureStock),
+		},
 	}
-	observers, watched := map[string]core.Observer{}, map[string]*cellParts{}
-	if cfg.Phases {
-		for _, name := range cfg.Backends {
-			watched[name] = new(cellParts)
+}
+
+// measure times calls on random blobs, with a setup of a secret that the seed has. go-eth-kzg
+// computes the same.
+func (c *Cells) measure(ctx context.Context, r *runner) error {
+	observers, watched := map[string]engine.Observer{}, map[string]*enginePhases{}
+	if c.Phases {
+		for _, name := range c.Backends {
+			watched[name] = new(enginePhases)
 			observers[name] = watched[name]
 		}
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, observers)
-	if err != nil {
-		return nil, nil, err
+	if err := r.open(ctx, observers); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	infos = all.describe()
-	cfg.Progress.tell("a setup and go-eth-kzg's cells", 0, 1)
-	w, err := newCellWork(ctx, cfg.Blobs, cfg.Seed)
-	if err != nil {
-		return nil, infos, err
+	able := r.withPrograms(backend.PointOf(backend.BLS12381, backend.G1))
+	if len(able) == 0 {
+		return nil
 	}
-	cfg.Progress.tell("a setup and go-eth-kzg's cells", 1, 1)
-	for _, e := range all {
-		if !e.info.Can.HasPrograms(backend.PointOf(backend.BLS12381, backend.G1)) {
-			if cfg.Note != nil {
-				cfg.Note(fmt.Sprintf("backend %s has no programs over points of BLS12-381: left out", e.name))
-			}
-			continue
-		}
-		done, err := w.measure(ctx, &cfg, e, watched[e.name])
-		runs = append(runs, done...)
-		if err != nil {
-			return runs, infos, err
+	r.Progress.tell("a setup and go-eth-kzg's cells", 0, 1)
+	w, err := newCellWork(ctx, c.Blobs, c.Seed)
+	if err != nil {
+		return err
+	}
+	r.Progress.tell("a setup and go-eth-kzg's cells", 1, 1)
+	for _, e := range able {
+		if err := w.on(ctx, c, r, e, watched[e.name]); err != nil {
+			return err
 		}
 	}
-	if len(runs) == 0 {
-		return nil, infos, fmt.Errorf("%w: no backend has programs over points of BLS12-381", backend.ErrUnsupported)
-	}
-	return runs, infos, nil
+	return nil
 }
 
 // cellWork is a setup, blobs, and go-eth-kzg's answers and times for the first so many.
@@ -207,115 +191,36 @@ func randomBlob(rng *rand.Rand) *kzg.Blob {
 	return b
 }
 
-// cellParts adds up how long an engine's phases take that are within no other: taking
-// spaces, and programs.
-type cellParts struct {
-	mu   sync.Mutex
-	took map[core.PhaseKind]time.Duration
-}
-
-func (p *cellParts) Begin(ctx context.Context, phase core.Phase) (context.Context, func(error)) {
-	if phase.Kind != core.PhaseSpace && phase.Kind != core.PhaseProgram {
-		return ctx, func(error) {}
-	}
+// on measures one backend. watched is told of the engine's phases, or nil.
+func (w *cellWork) on(ctx context.Context, c *Cells, r *runner, e *single, watched *enginePhases) (err error) {
 	start := time.Now()
-	return ctx, func(error) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.took == nil {
-			p.took = map[core.PhaseKind]time.Duration{}
-		}
-		p.took[phase.Kind] += time.Since(start)
-	}
-}
-
-// since returns what was added, and begins again.
-func (p *cellParts) since() map[core.PhaseKind]time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	took := p.took
-	p.took = nil
-	return took
-}
-
-// parts returns the medians of what the engine and its backend took in some calls.
-func (p *cellParts) parts(calls []map[core.PhaseKind]time.Duration, steps *phases) (all []report.Part) {
-	add := func(name string, samples []time.Duration) {
-		all = append(all, report.Part{Name: name, Median: record.Millis(record.Median(samples))})
-	}
-	for _, kind := range []core.PhaseKind{core.PhaseSpace, core.PhaseProgram} {
-		var samples []time.Duration
-		for _, took := range calls {
-			samples = append(samples, took[kind])
-		}
-		add(string(kind), samples)
-	}
-	for _, s := range steps.all {
-		if len(s.samples) == steps.calls && slices.Max(s.samples) > 0 {
-			add(s.name, s.samples)
-		}
-	}
-	return all
-}
-
-// measure times one backend. watched is told of the engine's phases, or nil.
-func (w *cellWork) measure(ctx context.Context, cfg *CellsConfig, e *single, watched *cellParts) (runs []report.CellRun, err error) {
-	start := time.Now()
-	c, err := kzg.LoadCells(ctx, e.Engine, w.setup)
+	p, err := kzg.LoadCells(ctx, e.Engine, w.setup)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	load := time.Since(start)
-	defer func() { err = errors.Join(err, c.Close()) }()
-	for _, n := range cfg.Blobs {
-		run := report.CellRun{Op: "cells", Blobs: n, Backend: e.name, Version: e.info.Version, Device: e.device(), Seed: cfg.Seed,
-			Count: cfg.Count, Load: record.Millis(load), Stock: record.Millis(w.stock[n]), Compared: n, Oracle: "go-eth-kzg"}
-		var samples []time.Duration
-		var steps *phases
-		var calls []map[core.PhaseKind]time.Duration
+	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, n := range c.Blobs {
+		run := report.Run{Op: "cells", N: n, Compared: n, Oracle: "go-eth-kzg"}
+		run.Took("load", load)
+		run.Took(report.FigureStock, w.stock[n])
+		s := r.series(e, run, nil)
+		var got []*kzg.Extended
+		s.once = clock(func() (err error) {
+			got, err = p.Compute(ctx, w.blobs[:n]...)
+			return err
+		})
+		s.check = func() (int, error) { return w.wrong(got), nil }
 		if watched != nil {
-			steps = &phases{of: e}
+			s.phases = &phases{of: e, engine: watched}
 		}
-		stage := fmt.Sprintf("cells of %d blobs on %s", n, e.name)
-		for round := range cfg.Count + 1 {
-			cfg.Progress.tell(stage, round, cfg.Count+1)
-			runtime.GC() // not within the time
-			var got []*kzg.Extended
-			var took time.Duration
-			if watched != nil {
-				watched.since()
-			}
-			err := steps.around(ctx, round > 0, func() (err error) {
-				start := time.Now()
-				got, err = c.Compute(ctx, w.blobs[:n]...)
-				took = time.Since(start)
-				return err
-			})
-			if watched != nil && round > 0 {
-				calls = append(calls, watched.since())
-			}
-			if err == nil {
-				err = w.right(got)
-			}
-			if err != nil {
-				return runs, fmt.Errorf("%s: %w", stage, err)
-			}
-			if round > 0 {
-				samples = append(samples, took)
-			}
+		t := r.trial(fmt.Sprintf("cells of %d blobs on %s", n, e.name), s)
+		t.check = func() error { return w.others(ctx, p, n) }
+		if err := r.compare(ctx, t); err != nil {
+			return err
 		}
-		cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
-		if err := w.others(ctx, c, n); err != nil {
-			return runs, fmt.Errorf("%s: %w", stage, err)
-		}
-		run.Checked = true
-		if watched != nil {
-			run.Parts = watched.parts(calls, steps)
-		}
-		run.Min, run.Median, run.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
-		runs = append(runs, run)
 	}
-	return runs, nil
+	return nil
 }
 
 // others compares what is not timed: the first n blobs from every second cell, and the
@@ -333,8 +238,8 @@ func (w *cellWork) others(ctx context.Context, c *kzg.CellProver, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := w.right(all); err != nil {
-		return fmt.Errorf("recovered: %w", err)
+	if n := w.wrong(all); n > 0 {
+		return fmt.Errorf("%w: %d recovered cells and proofs are not go-eth-kzg's", ErrWrong, n)
 	}
 	commitments, err := c.Commit(ctx, w.blobs[0])
 	if err != nil {
@@ -346,14 +251,14 @@ func (w *cellWork) others(ctx context.Context, c *kzg.CellProver, n int) error {
 	return nil
 }
 
-// right compares every cell and proof with go-eth-kzg's.
-func (w *cellWork) right(got []*kzg.Extended) error {
+// wrong counts the cells and proofs that are not go-eth-kzg's.
+func (w *cellWork) wrong(got []*kzg.Extended) (n int) {
 	for i, x := range got {
 		for k := range x.Cells {
 			if x.Cells[k] != kzg.Cell(*w.cells[i][k]) || x.Proofs[k] != kzg.Proof(w.proofs[i][k]) {
-				return fmt.Errorf("%w: cell or proof %d of blob %d is not go-eth-kzg's", ErrWrong, k, i)
+				n++
 			}
 		}
 	}
-	return nil
+	return n
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"errors"
 	"testing"
 
 	goethkzg "github.com/crate-crypto/go-eth-kzg"
@@ -18,15 +17,15 @@ func TestCellsSeesWrongAnswers(t *testing.T) {
 		}
 	}
 	got := []*kzg.Extended{new(kzg.Extended), new(kzg.Extended)}
-	if err := w.right(got); err != nil {
-		t.Fatal(err)
+	if n := w.wrong(got); n != 0 {
+		t.Fatal(n)
 	}
 	got[1].Cells[127][2047] = 1
-	if err := w.right(got); !errors.Is(err, ErrWrong) {
-		t.Errorf("a wrong cell: %v", err)
+	if n := w.wrong(got); n != 1 {
+		t.Errorf("a wrong cell: %d", n)
 	}
-	got[1].Cells[127][2047], got[0].Proofs[127][47] = 0, 1
-	if err := w.right(got); !errors.Is(err, ErrWrong) {
-		t.Errorf("a wrong proof: %v", err)
+	got[1].Cells[126][0], got[0].Proofs[127][47] = 1, 1
+	if n := w.wrong(got); n != 3 {
+		t.Errorf("a wrong proof and another cell: %d", n)
 	}
 }

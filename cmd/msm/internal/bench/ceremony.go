@@ -2,8 +2,8 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -19,68 +19,57 @@ import (
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/circuits"
-	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/prover/groth16/mpcsetup"
 )
 
-// CeremonyConfig says what Ceremony measures: both phases of a ceremony on BN254, for every
-// size on every backend.
-type CeremonyConfig struct {
-	Open     core.Opener
-	Backends []string
-	Sizes    []int // of domains, powers of two
-	Count    int   // timed runs, after one that is not
-	Stock    bool  // time gnark as well, once
-
-	Progress Progress
-	Note     func(string)
+// Ceremony measures both phases of a ceremony on BN254, for every size on every backend. gnark
+// proves and verifies with the keys of the last run.
+type Ceremony struct {
+	Common
+	Sizes []int // of domains, powers of two
+	Stock bool  // time gnark as well, once
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *CeremonyConfig) Validate() error {
-	if c.Open == nil || len(c.Backends) == 0 || len(c.Sizes) == 0 || c.Count < 1 {
-		return fmt.Errorf("%w: nothing to measure: backends, sizes and a count must be given", backend.ErrInvalidInput)
+func (c *Ceremony) Validate() error {
+	return cmp.Or(c.validate(), powers("constraints", c.Sizes, 8))
+}
+
+// Sheet shows gnark's times beside.
+func (c *Ceremony) Sheet() report.Sheet {
+	return report.Sheet{
+		Note: "The time of every part of a ceremony. Checked by a proof of gnark's with the keys of the last.",
+		Before: []report.Column{
+			report.ColumnInput("phase", 6, report.InputSystem), report.ColumnWhat("part", report.Stays), report.ColumnCurve(5),
+			report.ColumnN("domain", 4), report.ColumnBackend(7),
+		},
+		After: []report.Column{report.ColumnMillis("gnark ms", 3, report.FigureStock)},
 	}
+}
+
+func (c *Ceremony) measure(ctx context.Context, r *runner) error {
+	if err := r.open(ctx, nil); err != nil {
+		return err
+	}
+	able := r.able(backend.BN254.String(), hasCurve(backend.BN254))
 	for _, n := range c.Sizes {
-		if n < 8 || n&(n-1) != 0 {
-			return fmt.Errorf("%w: a domain of %d, a power of two from 8 on is wanted", backend.ErrInvalidInput, n)
+		if len(able) == 0 {
+			continue
+		}
+		w, err := newCeremonyWork(ctx, c, n)
+		if err != nil {
+			return err
+		}
+		for _, e := range able {
+			if err := w.compare(ctx, r, e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// Ceremony measures what cfg says, and answers as Setup does. gnark proves and verifies
-// with the keys of the last run.
-func Ceremony(ctx context.Context, cfg CeremonyConfig) (runs []report.SetupRun, infos []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
-	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	infos = all.describe()
-	for _, n := range cfg.Sizes {
-		w, err := newCeremonyWork(ctx, &cfg, n)
-		if err != nil {
-			return runs, infos, err
-		}
-		for _, e := range all.with(backend.BN254, cfg.Note) {
-			done, err := w.measure(ctx, &cfg, e)
-			runs = append(runs, done...)
-			if err != nil {
-				return runs, infos, fmt.Errorf("backend %s: %w", e.name, err)
-			}
-		}
-	}
-	if len(runs) == 0 {
-		return nil, infos, fmt.Errorf("%w: no backend has programs over points of BN254", backend.ErrUnsupported)
-	}
-	return runs, infos, nil
-}
-
-// The parts of a ceremony, each a run of its own.
+// The parts of a ceremony, each a run.
 const (
 	phase1 = "groth16-phase1"
 	phase2 = "groth16-phase2"
@@ -99,18 +88,7 @@ type ceremonyWork struct {
 	stock []time.Duration // of ceremonyParts
 }
 
-// stopwatch notes how long the parts of a ceremony take, one after the other.
-type stopwatch struct{ took []time.Duration }
-
-func (s *stopwatch) time(f func() error) error {
-	runtime.GC()
-	start := time.Now()
-	err := f()
-	s.took = append(s.took, time.Since(start))
-	return err
-}
-
-func newCeremonyWork(ctx context.Context, cfg *CeremonyConfig, n int) (*ceremonyWork, error) {
+func newCeremonyWork(ctx context.Context, cfg *Ceremony, n int) (*ceremonyWork, error) {
 	cfg.Progress.tell(fmt.Sprintf("a circuit of %d constraints", n-2), 0, 1)
 	s, err := circuits.New(circuits.Squares, backend.BN254, 0, n-2) // sums may have constraints of their own
 	if err != nil {
@@ -124,15 +102,16 @@ func newCeremonyWork(ctx context.Context, cfg *CeremonyConfig, n int) (*ceremony
 	if !cfg.Stock {
 		return w, nil
 	}
-	var watch stopwatch
 	stage := fmt.Sprintf("a ceremony of %d constraints by gnark", n)
 	for i, part := range w.byGnark() {
 		cfg.Progress.tell(stage, i, len(ceremonyParts))
-		if err := watch.time(func() error { return untilEnded(ctx, part) }); err != nil {
+		runtime.GC()
+		took, err := clock(func() error { return untilEnded(ctx, part) })()
+		if err != nil {
 			return nil, fmt.Errorf("gnark: %w", err)
 		}
+		w.stock = append(w.stock, took)
 	}
-	w.stock = watch.took
 	return w, nil
 }
 
@@ -210,54 +189,50 @@ func (w *ceremonyWork) on(ctx context.Context, e *core.Engine, keys func(groth16
 	}
 }
 
-// measure times ceremonies on one backend.
-func (w *ceremonyWork) measure(ctx context.Context, cfg *CeremonyConfig, e *single) ([]report.SetupRun, error) {
-	samples := make([][]time.Duration, len(ceremonyParts))
-	stage := fmt.Sprintf("a ceremony of %d constraints on %s", w.n, e.name)
+// compare times ceremonies on one backend: its parts are series that take turns.
+func (w *ceremonyWork) compare(ctx context.Context, r *runner, e *single) error {
 	var pk groth16.ProvingKey
 	var vk groth16.VerifyingKey
-	for round := range cfg.Count + 1 {
-		var watch stopwatch
-		for i, part := range w.on(ctx, e.Engine, func(p groth16.ProvingKey, v groth16.VerifyingKey) { pk, vk = p, v }) {
-			cfg.Progress.tell(stage, round*len(ceremonyParts)+i, (cfg.Count+1)*len(ceremonyParts))
-			if err := watch.time(part); err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", ceremonyParts[i].system, ceremonyParts[i].name, err)
-			}
+	var parts []func() error
+	t := r.trial(fmt.Sprintf("a ceremony of %d constraints on %s", w.n, e.name))
+	for i, part := range ceremonyParts {
+		run := report.Run{Op: "setup", What: part.name, Curve: backend.BN254.String(), N: w.n, Oracle: "gnark's verifier"}
+		run.Input(report.InputSystem, part.system)
+		if len(w.stock) > 0 {
+			run.Took(report.FigureStock, w.stock[i])
 		}
-		if round == 0 {
-			continue
-		}
-		for i, took := range watch.took {
-			samples[i] = append(samples[i], took)
-		}
+		t.series = append(t.series, r.series(e, run, clock(func() error { return parts[i]() })))
 	}
+	t.before = func(bool) error {
+		parts = w.on(ctx, e.Engine, func(p groth16.ProvingKey, v groth16.VerifyingKey) { pk, vk = p, v })
+		return nil
+	}
+	t.check = func() error {
+		wrong, err := w.refused(pk, vk)
+		for _, s := range t.series {
+			s.run.Wrong, s.run.Checked = wrong, wrong == 0
+		}
+		return err
+	}
+	return r.compare(ctx, t)
+}
+
+// refused counts a proof with the keys that gnark refuses.
+func (w *ceremonyWork) refused(pk groth16.ProvingKey, vk groth16.VerifyingKey) (int, error) {
 	full, err := frontend.NewWitness(w.Assignment, ecc.BN254.ScalarField())
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	public, err := full.Public()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	proof, err := groth16.Prove(w.r1cs, pk, full)
 	if err != nil {
-		return nil, fmt.Errorf("gnark with the key: %w", err)
+		return 0, fmt.Errorf("gnark with the key: %w", err)
 	}
-	why, refused := groth16.Verify(proof, vk, public), 0
-	if why != nil {
-		refused = 1
+	if groth16.Verify(proof, vk, public) != nil {
+		return 1, nil
 	}
-	var runs []report.SetupRun
-	for i, part := range ceremonyParts {
-		var stock time.Duration
-		if len(w.stock) > 0 {
-			stock = w.stock[i]
-		}
-		s := report.Series{Op: "setup", System: part.system, Circuit: part.name, Curve: backend.BN254.String(), Constraints: w.n}
-		runs = append(runs, report.SetupRun{Series: e.series(s, samples[i], stock, refused)})
-	}
-	if why != nil {
-		return runs, fmt.Errorf("%w: gnark refused a proof with the key of the ceremony: %w", ErrWrong, why)
-	}
-	return runs, nil
+	return 0, nil
 }

@@ -7,32 +7,31 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 )
 
 func TestCeremony(t *testing.T) {
-	cfg := CeremonyConfig{
-		Open:     func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
-		Backends: []string{"cpu"}, Sizes: []int{16}, Count: 2, Stock: true,
-	}
-	runs, infos, err := Ceremony(t.Context(), cfg)
+	open := func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil }
+	cfg := Ceremony{Common: Common{Open: open, Backends: []string{"cpu"}, Count: 2}, Sizes: []int{16}, Stock: true}
+	runs, infos, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != len(ceremonyParts) || len(infos) != 1 {
 		t.Fatalf("%d runs, %d backends, %v", len(runs), len(infos), err)
 	}
 	for i, r := range runs {
-		if r.Op != "setup" || r.System != ceremonyParts[i].system || r.Circuit != ceremonyParts[i].name || r.Curve != "bn254" || r.Constraints != 16 ||
-			!r.Verified || r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Stock <= 0 {
+		if r.Op != "setup" || r.Inputs[report.InputSystem] != ceremonyParts[i].system || r.What != ceremonyParts[i].name || r.Curve != "bn254" || r.N != 16 ||
+			!r.Checked || r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Value(report.FigureStock) <= 0 {
 			t.Errorf("%+v", r)
 		}
 	}
 	cfg.Sizes = []int{12}
-	if _, _, err := Ceremony(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("12 constraints: %v", err)
 	}
 	// A backend whose products are wrong: a verification refuses its contribution.
 	cfg.Sizes, cfg.Open = []int{16}, func(context.Context, string) (backend.Backend, error) {
 		return oddSums{oddNumbers{cpu.New(cpu.Options{})}}, nil
 	}
-	if runs, _, err := Ceremony(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) || len(runs) != 0 {
+	if runs, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) || len(runs) != 0 {
 		t.Errorf("wrong products: %d runs, %v", len(runs), err)
 	}
 }

@@ -12,105 +12,99 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/circuits"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
-	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // begun is when the program was initialised.
 var begun = time.Now()
 
-// ColdConfig says what Cold measures: first proofs of every circuit on every curve, with
-// keys that are read from files. Count is of first proofs, each with a key that is read
-// again; none is left out. Merge and InFlight are not used.
-type ColdConfig struct {
-	ProveConfig
+// Cold measures first proofs of every circuit on every curve, with keys that are read from
+// files: from opening the file of a compressed key, whose bytes are in the page cache, to the
+// first proof. gnark verifies every proof, and one more with each prover, outside of the time.
+// Count is of first proofs, each with a key that is read again; none is left out.
+type Cold struct {
+	Statements
 	// Stock times gnark's reader and prover as well, once.
 	Stock bool
 	// Start measures once, from the program's start on, with the constraint system and the
 	// key that were kept: one circuit on one curve and one backend. Count, Stock, OwnSetup
-	// and NoKeep are not used.
+	// and NoKeep are not used. A key that is not kept is backend.ErrInvalidInput.
 	Start bool
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *ColdConfig) Validate() error {
-	if err := c.ProveConfig.Validate(); err != nil || !c.Start {
+func (c *Cold) Validate() error {
+	if err := c.validateKept(); err != nil || !c.Start {
 		return err
 	}
-	if len(c.Circuits) != 1 || len(c.curves()) != 1 || len(c.Backends) != 1 {
-		return fmt.Errorf("%w: a program starts once: with one circuit, curve and backend", backend.ErrInvalidInput)
+	if len(c.Circuits) != 1 || len(c.curvesOf(c.Circuits[0])) != 1 || len(c.Backends) != 1 {
+		return refused("a program starts once: with one circuit, curve and backend")
 	}
 	return nil
 }
 
-// curves returns those of the first circuit.
-func (c *ColdConfig) curves() []backend.Curve {
-	if len(c.Curves) > 0 {
-		return c.Curves
+// Sheet shows the parts of the time.
+func (c *Cold) Sheet() report.Sheet {
+	note := `Times are from opening the file of a compressed proving key, which is in the page cache, to the first proof with it.
+The constraint system and the witness are in memory.`
+	if c.Start {
+		note = `Times are from the program's initialisation to its first proof: reading the constraint system from its file, opening the
+backend, reading and checking the proving key, loading it, and the proof.`
 	}
-	return circuits.CurvesOf(c.Circuits[0])
+	sheet := report.Sheet{Note: note + " The next proof is not in them. Checked by gnark's verifier.", Before: statementColumns()}
+	for _, part := range []struct{ head, figure string }{
+		{"start", "start"}, {"system", "read_system"}, {"open", "open"}, {"read", "read"}, {"load", "load"}, {"prove", "prove"},
+		{"next", "next"}, {"gnark", report.FigureStock},
+	} {
+		sheet.After = append(sheet.After, report.ColumnMillis(part.head+" ms", 3, part.figure))
+	}
+	return sheet
 }
 
-// Cold measures what cfg says: from opening the file of a compressed key, whose bytes are
-// in the page cache, to the first proof. gnark verifies every proof, and one more with each
-// prover, outside of the time. Results and errors are like those of Prove. A key that is not
-// kept is backend.ErrInvalidInput with Start.
-func Cold(ctx context.Context, cfg ColdConfig) ([]report.ColdRun, []record.BackendInfo, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+func (c *Cold) measure(ctx context.Context, r *runner) error {
+	if c.Start {
+		return c.fromStart(ctx, r)
 	}
-	if cfg.Start {
-		return coldStart(ctx, &cfg)
+	if err := r.open(ctx, nil); err != nil {
+		return err
 	}
-	prepare := func(s *circuits.Statement, curve backend.Curve, all engines) (*coldWork, error) {
-		return newColdWork(ctx, &cfg, s, curve, all)
-	}
-	return measureAll(ctx, &cfg.ProveConfig, prepare, func(r *report.ColdRun) *report.Series { return &r.Series })
+	return c.each(r, func(t *task, able engines) (err error) {
+		w := &coldWork{task: t}
+		if _, err := c.readKey(ctx, t, able); err != nil {
+			return err
+		}
+		r.Progress.tell(fmt.Sprintf("%s %v: writing the key", t.Name, t.curve), 0, 1)
+		if err := w.write(c.CacheDir); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Remove(w.path)) }()
+		if c.Stock {
+			r.Progress.tell(fmt.Sprintf("%s %v: reading and proving with gnark", t.Name, t.curve), 0, 1)
+			if err := untilEnded(ctx, w.byGnark); err != nil {
+				return fmt.Errorf("gnark: %w", err)
+			}
+		}
+		for _, e := range able {
+			t := w.trial(ctx, r, e, 0)
+			t.timed = c.Count
+			if err := r.compare(ctx, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // coldWork is a proving key in a file, its circuit, and what gnark took.
 type coldWork struct {
-	task
-	cfg       *ColdConfig
-	keys      proofsystem.Keys // that verify
+	*task
 	path      string
 	bytes     int64
 	stock     time.Duration
 	stockRead time.Duration
 }
-
-func newColdWork(ctx context.Context, cfg *ColdConfig, s *circuits.Statement, curve backend.Curve, all engines) (_ *coldWork, err error) {
-	w := &coldWork{cfg: cfg}
-	if w.task, err = newTask(&cfg.ProveConfig, s, curve); err != nil {
-		return nil, err
-	}
-	var maker *engine.Engine
-	if cfg.OwnSetup {
-		maker = all.with(curve, nil)[0].Engine
-	}
-	k, err := keyFor(ctx, &cfg.ProveConfig, s, curve, maker)
-	if err != nil {
-		return nil, err
-	}
-	w.ccs, w.keys = k.ccs, k.Keys
-	cfg.Progress.tell(fmt.Sprintf("%s %v: writing the key", s.Name, curve), 0, 1)
-	if err := w.write(cfg.CacheDir); err != nil {
-		return nil, err
-	}
-	if cfg.Stock {
-		cfg.Progress.tell(fmt.Sprintf("%s %v: reading and proving with gnark", s.Name, curve), 0, 1)
-		if err := untilEnded(ctx, w.byGnark); err != nil {
-			return nil, errors.Join(fmt.Errorf("gnark: %w", err), w.close())
-		}
-	}
-	return w, nil
-}
-
-func (w *coldWork) close() error { return os.Remove(w.path) }
 
 // write writes the compressed key to a file, and leaves its bytes in the page cache.
 func (w *coldWork) write(dir string) (err error) {
@@ -130,7 +124,7 @@ func (w *coldWork) write(dir string) (err error) {
 		w.bytes, err = f.Seek(0, io.SeekCurrent)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, w.close())
+		return errors.Join(err, os.Remove(w.path))
 	}
 	return nil
 }
@@ -151,120 +145,112 @@ func (w *coldWork) byGnark() error {
 // coldTimes is what the parts of first proofs took, and the next proofs.
 type coldTimes struct{ read, load, prove, next []time.Duration }
 
-// first proves once with a key that it reads, and once more, and counts what gnark refuses.
-func (w *coldWork) first(ctx context.Context, e *single, t *coldTimes, refused *int) (err error) {
+// trial returns first proofs on one backend, which took so long before the key was read.
+// None is to warm up.
+func (w *coldWork) trial(ctx context.Context, r *runner, e *single, before time.Duration) *trial {
+	run := w.run("cold")
+	run.Figure("key", report.Bytes, float64(w.bytes))
+	run.Took(report.FigureStock, w.stock)
+	run.Took("stock_read", w.stockRead)
+	var t coldTimes
+	var proofs []proofsystem.Proof
+	s := r.series(e, run, func() (took time.Duration, err error) {
+		took, proofs, err = w.first(ctx, e, &t)
+		return before + took, err
+	})
+	s.check = func() (int, error) { return w.refused(proofs...), nil }
+	s.row = func(run *report.Run) {
+		run.Sampled("read", t.read, false)
+		run.Sampled("load", t.load, false)
+		run.Sampled("prove", t.prove, false)
+		run.Sampled("next", t.next, false)
+	}
+	return &trial{stage: fmt.Sprintf("%s %v: first proofs on %s", w.Name, w.curve, e.name), series: []*series{s}}
+}
+
+// first proves once with a key that it reads, which is timed, and once more.
+func (w *coldWork) first(ctx context.Context, e *single, t *coldTimes) (took time.Duration, proofs []proofsystem.Proof, err error) {
 	start := time.Now()
 	k := w.scheme.NewKeys()
 	if err := readKeyFile(w.path, func(r io.Reader) error { return k.ReadProvingOn(ctx, e.Engine, r) }); err != nil {
-		return err
+		return 0, nil, err
 	}
 	read := time.Now()
 	p, err := k.NewProver(e.Engine, w.ccs, proofsystem.Options{})
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	load := time.Now()
 	first, err := p.Prove(ctx, w.full)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	proved := time.Now()
 	next, err := p.Prove(ctx, w.full)
 	if err != nil {
-		return err
-	}
-	end := time.Now()
-	for _, proof := range []proofsystem.Proof{first, next} {
-		if w.keys.Verify(proof, w.public) != nil {
-			*refused++
-		}
+		return 0, nil, err
 	}
 	t.read, t.load = append(t.read, read.Sub(start)), append(t.load, load.Sub(read))
-	t.prove, t.next = append(t.prove, proved.Sub(load)), append(t.next, end.Sub(proved))
-	return nil
+	t.prove, t.next = append(t.prove, proved.Sub(load)), append(t.next, time.Since(proved))
+	return proved.Sub(start), []proofsystem.Proof{first, next}, nil
 }
 
-// measure times first proofs on one backend. With an error the run has those that were
-// made.
-func (w *coldWork) measure(ctx context.Context, e *single) (report.ColdRun, error) {
-	stage, refused := fmt.Sprintf("%s %v: first proofs on %s", w.Name, w.curve, e.name), 0
-	var t coldTimes
-	var err error
-	for round := 0; round < w.cfg.Count && err == nil; round++ {
-		w.cfg.Progress.tell(stage, round, w.cfg.Count)
-		runtime.GC()
-		err = w.first(ctx, e, &t, &refused)
-	}
-	if err == nil {
-		w.cfg.Progress.tell(stage, w.cfg.Count, w.cfg.Count)
-	}
-	return w.run(e, &t, 0, refused), err
-}
-
-// run makes a record of first proofs, which took so long before the key was read.
-func (w *coldWork) run(e *single, t *coldTimes, before time.Duration, refused int) report.ColdRun {
-	var samples []time.Duration
-	for i := range t.read {
-		samples = append(samples, before+t.read[i]+t.load[i]+t.prove[i])
-	}
-	r := report.ColdRun{Series: w.series("cold", e, samples, w.stock, refused), Bytes: w.bytes, StockRead: record.Millis(w.stockRead)}
-	if len(samples) > 0 {
-		r.Read, r.Load, r.Prove, r.Next = record.Millis(record.Median(t.read)), record.Millis(record.Median(t.load)), record.Millis(record.Median(t.prove)), record.Millis(record.Median(t.next))
-	}
-	return r
-}
-
-// coldStart measures the way from the program's start to its first proof, once in a process.
-func coldStart(ctx context.Context, cfg *ColdConfig) (_ []report.ColdRun, _ []record.BackendInfo, err error) {
+// fromStart measures the way from the program's start to its first proof, once in a process.
+func (c *Cold) fromStart(ctx context.Context, r *runner) error {
 	started := time.Since(begun)
-	curve := cfg.curves()[0]
+	curve := c.curvesOf(c.Circuits[0])[0]
 	// What is proved is no part of the time, nor is the verifying key.
-	s, err := circuits.New(cfg.Circuits[0], curve, cfg.Hashes, cfg.Squares)
+	s, err := circuits.New(c.Circuits[0], curve, c.Hashes, c.Squares)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	w := &coldWork{cfg: cfg}
-	if w.task, err = newTask(&cfg.ProveConfig, s, curve); err != nil {
-		return nil, nil, err
+	t, err := newTask(&c.Statements, s, curve)
+	if err != nil {
+		return err
 	}
+	w := &coldWork{task: t}
+	constrained, err := w.readKept(c.keyDir(s, curve))
+	if errors.Is(err, fs.ErrNotExist) {
+		return refused("no key is kept in %s: msm bench cold without --start makes it", c.keyDir(s, curve))
+	} else if err != nil {
+		return err
+	}
+	opened, err := clock(func() error { return r.open(ctx, nil) })()
+	if err != nil {
+		return err
+	}
+	first := w.trial(ctx, r, r.engines[0], started+constrained+opened)
+	first.timed, first.tight = 1, true
+	run := &first.series[0].run
+	run.Took("start", started)
+	run.Took("read_system", constrained)
+	run.Took("open", opened)
+	return r.compare(ctx, first)
+}
+
+// readKept reads what is kept but for the proving key, whose file it names, and returns how
+// long the constraint system took.
+func (w *coldWork) readKept(dir string) (constrained time.Duration, err error) {
 	k := &key{ccs: w.scheme.NewConstraints(), Keys: w.scheme.NewKeys()}
 	w.ccs, w.keys = k.ccs, k.Keys
-	dir := cfg.keyDir(s, curve)
-	var constrained time.Duration
 	for _, f := range k.files() {
 		path := filepath.Join(dir, f.Name)
-		start := time.Now()
 		if f.Name == "proving" {
-			var about fs.FileInfo
-			if about, err = os.Stat(path); err == nil {
-				w.path, w.bytes = path, about.Size()
+			about, err := os.Stat(path)
+			if err != nil {
+				return 0, err
 			}
-		} else {
-			err = readKeyFile(path, f.Read)
+			w.path, w.bytes = path, about.Size()
+			continue
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("%w: no key is kept in %s: msm bench cold without --start makes it", backend.ErrInvalidInput, dir)
-		} else if err != nil {
-			return nil, nil, err
+		took, err := clock(func() error { return readKeyFile(path, f.Read) })()
+		if err != nil {
+			return 0, err
 		}
 		if f.Name == "system" {
-			constrained = time.Since(start)
+			constrained = took
 		}
 	}
-	start := time.Now()
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	opened := time.Since(start)
-	var t coldTimes
-	refused := 0
-	if err := w.first(ctx, all[0], &t, &refused); err != nil {
-		return nil, nil, err
-	}
-	r := w.run(all[0], &t, started+constrained+opened, refused)
-	r.Start, r.Constrained, r.Open = record.Millis(started), record.Millis(constrained), record.Millis(opened)
-	return []report.ColdRun{r}, all.describe(), wrong(&r.Series)
+	return constrained, nil
 }

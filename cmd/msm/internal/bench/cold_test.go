@@ -9,12 +9,13 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/circuits"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
-func coldConfig(t *testing.T) ColdConfig {
-	cfg := ColdConfig{ProveConfig: proveConfig(t, &world{}, "a")}
+func coldConfig(t *testing.T) Cold {
+	cfg := Cold{Statements: proveConfig(t, &world{}, "a").Statements}
 	cfg.Circuits, cfg.Squares = []string{circuits.Squares}, 20
 	return cfg
 }
@@ -23,17 +24,18 @@ func TestCold(t *testing.T) {
 	for _, system := range proofsystem.Systems() {
 		cfg := coldConfig(t)
 		cfg.System, cfg.NoKeep, cfg.Stock = system, true, true
-		runs, infos, err := Cold(t.Context(), cfg)
+		runs, infos, err := Measure(t.Context(), &cfg)
 		if err != nil || len(runs) != 1 || len(infos) != 1 {
 			t.Fatalf("%s: %d runs, %d backends, %v", system, len(runs), len(infos), err)
 		}
 		r := runs[0]
-		if r.Op != "cold" || r.System != string(system) || r.Circuit != "squares-20" || r.Constraints == 0 || r.Backend != "a" || r.Bytes < 20*32 || !r.Verified || r.Start != 0 {
+		if r.Op != "cold" || r.Inputs[report.InputSystem] != string(system) || r.What != "squares-20" || r.Value(report.FigureConstraints) == 0 || r.Backend != "a" || r.Value("key") < 20*32 || !r.Checked || r.Value("start") != 0 {
 			t.Errorf("%+v", r)
 		}
-		if r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Read <= 0 || r.Load <= 0 || r.Prove <= 0 || r.Next <= 0 || r.Stock <= r.StockRead || r.StockRead <= 0 {
+		if r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Value(report.FigureStock) <= r.Value("stock_read") {
 			t.Errorf("%+v", r)
 		}
+		positive(t, &r, "read", "load", "prove", "next", "stock_read")
 		if left, err := os.ReadDir(cfg.CacheDir); err != nil || len(left) > 0 {
 			t.Errorf("%d files are left, %v", len(left), err)
 		}
@@ -46,27 +48,25 @@ func TestColdStart(t *testing.T) {
 	for _, system := range proofsystem.Systems() {
 		cfg := coldConfig(t)
 		cfg.System, cfg.Start = system, true
-		if _, _, err := Cold(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s without a key: %v", system, err)
 		}
 		cfg.Start = false
-		if _, _, err := Cold(t.Context(), cfg); err != nil {
+		if _, _, err := Measure(t.Context(), &cfg); err != nil {
 			t.Fatal(err)
 		}
 		cfg.Start = true
-		runs, infos, err := Cold(t.Context(), cfg)
+		runs, infos, err := Measure(t.Context(), &cfg)
 		if err != nil || len(runs) != 1 || len(infos) != 1 {
 			t.Fatalf("%s: %d runs, %d backends, %v", system, len(runs), len(infos), err)
 		}
 		r := runs[0]
 		sum := 0.0
-		for _, part := range []float64{r.Start, r.Constrained, r.Open, r.Read, r.Load, r.Prove} {
-			if part <= 0 {
-				t.Errorf("a part without time: %+v", r)
-			}
-			sum += part
+		positive(t, &r, "start", "read_system", "open", "read", "load", "prove", "next")
+		for _, part := range []string{"start", "read_system", "open", "read", "load", "prove"} {
+			sum += r.Value(part)
 		}
-		if d := r.Samples[0] - sum; !r.Verified || r.Count != 1 || r.Bytes < 20*32 || r.Next <= 0 || d > 0.01 || d < -0.01 {
+		if d := r.Samples[0] - sum; !r.Checked || r.Count != 1 || r.Value("key") < 20*32 || d > 0.01 || d < -0.01 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -106,8 +106,8 @@ func TestColdDetectsBadProofs(t *testing.T) {
 			return swappedSums{oddNumbers{cpu.New(cpu.Options{})}}, nil
 		}
 		for _, cfg.Start = range []bool{false, true} {
-			runs, _, err := Cold(t.Context(), cfg)
-			if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Verified || runs[0].Refused != 2*runs[0].Count {
+			runs, _, err := Measure(t.Context(), &cfg)
+			if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Checked || runs[0].Wrong != 2*runs[0].Count {
 				t.Errorf("%s, from the start %v: %+v, %v", system, cfg.Start, runs, err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestColdRefusesAnotherKey(t *testing.T) {
 		cfg.System = system
 		var dirs []string
 		for _, cfg.Squares = range []int{200, 20} {
-			if _, _, err := Cold(t.Context(), cfg); err != nil {
+			if _, _, err := Measure(t.Context(), &cfg); err != nil {
 				t.Fatal(err)
 			}
 			s, err := circuits.New(circuits.Squares, backend.BN254, 1, cfg.Squares)
@@ -138,29 +138,29 @@ func TestColdRefusesAnotherKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg.Start = true
-		if runs, _, err := Cold(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) || len(runs) != 0 {
+		if runs, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) || len(runs) != 0 {
 			t.Errorf("%s: %+v, %v", system, runs, err)
 		}
 		// Where digests are looked at another key takes its place.
 		cfg.Start = false
 		replaced := false
 		cfg.Note = func(string) { replaced = true }
-		if runs, _, err := Cold(t.Context(), cfg); err != nil || len(runs) != 1 || !replaced {
+		if runs, _, err := Measure(t.Context(), &cfg); err != nil || len(runs) != 1 || !replaced {
 			t.Errorf("%s: %+v, %v", system, runs, err)
 		}
 	}
 }
 
 func TestColdRefuses(t *testing.T) {
-	for what, spoil := range map[string]func(*ColdConfig){
-		"no circuit":   func(c *ColdConfig) { c.Circuits = nil },
-		"no count":     func(c *ColdConfig) { c.Count = 0 },
-		"two circuits": func(c *ColdConfig) { c.Start, c.Circuits = true, []string{circuits.Squares, circuits.MiMC} },
-		"two backends": func(c *ColdConfig) { c.Start, c.Backends = true, []string{"a", "b"} },
+	for what, spoil := range map[string]func(*Cold){
+		"no circuit":   func(c *Cold) { c.Circuits = nil },
+		"no count":     func(c *Cold) { c.Count = 0 },
+		"two circuits": func(c *Cold) { c.Start, c.Circuits = true, []string{circuits.Squares, circuits.MiMC} },
+		"two backends": func(c *Cold) { c.Start, c.Backends = true, []string{"a", "b"} },
 	} {
 		cfg := coldConfig(t)
 		spoil(&cfg)
-		if _, _, err := Cold(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -32,11 +32,15 @@ func openEngine(ctx context.Context, open engine.Opener, name string, observer e
 		Observer:  observer,
 		Open: func(ctx context.Context, name string) (backend.Backend, error) {
 			b, err := open(ctx, name)
-			if err == nil {
-				e.only = b
-				_, e.shared = backend.As[backend.Allocator](b)
+			if err != nil {
+				return nil, err
 			}
-			return b, err
+			if m, ok := observer.(*meter); ok {
+				b = m.wrap(b)
+			}
+			e.only = b
+			_, e.shared = backend.As[backend.Allocator](b)
+			return b, nil
 		},
 	})
 	if err != nil {
@@ -48,8 +52,9 @@ func openEngine(ctx context.Context, open engine.Opener, name string, observer e
 
 // openEngines opens all or none. note, when it is not nil, hears of plugins that
 // were built from another commit; an engine tells the observer of its name, if any,
-// of its phases.
-func openEngines(ctx context.Context, open engine.Opener, names []string, note func(string), observers map[string]engine.Observer) (engines, error) {
+// of its phases. One that is a meter times its backend too.
+func openEngines(ctx context.Context, open engine.Opener, names []string, note func(string),
+	observers map[string]engine.Observer) (engines, error) {
 	var all engines
 	for _, name := range names {
 		e, err := openEngine(ctx, open, name, observers[name])
@@ -82,17 +87,22 @@ func (all engines) describe() []record.BackendInfo {
 	return out
 }
 
-// with keeps the engines that have a curve, and notes the others.
-func (all engines) with(c backend.Curve, note func(string)) engines {
+// able keeps the engines whose backends can do something, and notes the others.
+func (all engines) able(what string, can func(backend.Capabilities) bool, note func(string)) engines {
 	return slices.DeleteFunc(slices.Clone(all), func(e *single) bool {
-		if slices.Contains(e.info.Can.MSMCurves(), c) {
+		if can(e.info.Can) {
 			return false
 		}
 		if note != nil {
-			note(fmt.Sprintf("backend %s has no %v: left out", e.name, c))
+			note(fmt.Sprintf("backend %s has no %s: left out", e.name, what))
 		}
 		return true
 	})
+}
+
+// hasCurve tells backends that have MSMs of a curve.
+func hasCurve(c backend.Curve) func(backend.Capabilities) bool {
+	return func(can backend.Capabilities) bool { return slices.Contains(can.MSMCurves(), c) }
 }
 
 // energy returns the millijoules that the engine's devices have used, 0 where it is not

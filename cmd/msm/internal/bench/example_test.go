@@ -15,23 +15,20 @@ import (
 
 // Two backends are measured in turns, and every answer is compared with the one that is
 // known.
-func ExampleMSM() {
+func ExampleMeasure() {
 	cache, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(cache)
-	runs, _, err := bench.MSM(context.Background(), bench.Config{
-		Open:          pippin.Opener(pippin.Options{}),
-		Backends:      []string{"cpu", "reference"},
+	runs, _, err := bench.Measure(context.Background(), &bench.MSM{
+		Common:        bench.Common{Open: pippin.Opener(pippin.Options{}), Backends: []string{"cpu", "reference"}, Count: 3, CacheDir: cache},
 		Curves:        []backend.Curve{backend.BN254},
 		Groups:        []backend.Group{backend.G1},
 		Sizes:         []int{20},
 		Distributions: []fixtures.Distribution{fixtures.Uniform},
 		Paths:         []report.Path{report.Copy},
-		Count:         3,
 		Check:         true,
-		CacheDir:      cache,
 	})
 	if err != nil {
 		log.Fatal(err)

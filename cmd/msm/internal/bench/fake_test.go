@@ -6,10 +6,13 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // world opens fake backends, each the CPU backend with one property, and
@@ -174,4 +177,34 @@ func (b *fakeBuffer) Free() {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
 	b.w.arenas--
+}
+
+// measured measures what a configuration says.
+func measured[C any, W interface {
+	*C
+	Workload
+}](t *testing.T, cfg C) ([]report.Run, []record.BackendInfo, error) {
+	t.Helper()
+	return Measure(t.Context(), W(&cfg))
+}
+
+// positive wants figures to be known.
+func positive(t *testing.T, r *report.Run, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if r.Value(name) <= 0 {
+			t.Errorf("%s is %g: %+v", name, r.Value(name), r)
+		}
+	}
+}
+
+// partsOf wants figures to be known, and parts of the run's time.
+func partsOf(t *testing.T, r *report.Run, names ...string) {
+	t.Helper()
+	positive(t, r, names...)
+	for _, name := range names {
+		if r.Value(name) >= r.Max {
+			t.Errorf("%s is %g of %g", name, r.Value(name), r.Max)
+		}
+	}
 }

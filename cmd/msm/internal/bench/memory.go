@@ -26,7 +26,7 @@ func Sum(needs []Need) (n uint64) {
 // Needs estimates the host memory of the largest of the configured MSMs,
 // plugin processes included. What a plugin takes on its device, and what an
 // unknown plugin takes for itself beside the shared memory, is not in it.
-func (c *Config) Needs() []Need {
+func (c *MSM) Needs() []Need {
 	var most []Need
 	for _, curve := range c.Curves {
 		for _, g := range c.Groups {
@@ -45,7 +45,7 @@ const (
 	fixedNeed    = 256 << 20 // tables, buckets, the programs themselves
 )
 
-func (c *Config) needsOf(curve backend.Curve, g backend.Group, n int) []Need {
+func (c *MSM) needsOf(curve backend.Curve, g backend.Group, n int) []Need {
 	points := uint64(n) * uint64(curve.PointBytes(g))
 	scalars := uint64(n) * uint64(curve.ScalarBytes())
 	if c.Batch {
@@ -83,11 +83,11 @@ func isCPUPlugin(name string) bool {
 }
 
 // CheckMemory refuses, with ErrMemory, what does not fit into available bytes.
-func (c *Config) CheckMemory(available uint64) error { return checkMemory(c.Needs(), available) }
+func (c *MSM) CheckMemory(available uint64) error { return checkMemory(c.Needs(), available) }
 
 // Needs estimates the host memory of the largest of the configured batches, as
-// Config.Needs does.
-func (c *NumbersConfig) Needs() []Need {
+// MSM.Needs does.
+func (c *Numbers) Needs() []Need {
 	var most []Need
 	for _, op := range c.Ops {
 		for _, bits := range c.Bits {
@@ -100,14 +100,14 @@ func (c *NumbersConfig) Needs() []Need {
 }
 
 // CheckMemory refuses, with ErrMemory, what does not fit into available bytes.
-func (c *NumbersConfig) CheckMemory(available uint64) error {
+func (c *Numbers) CheckMemory(available uint64) error {
 	return checkMemory(c.Needs(), available)
 }
 
 // needsOf estimates the memory of a batch. An operation has at most two operands of an
 // element and an answer of both their widths, and a backend reads answers into memory of
 // their own.
-func (c *NumbersConfig) needsOf(op backend.NumberOp, bits, elements int) []Need {
+func (c *Numbers) needsOf(op backend.NumberOp, bits, elements int) []Need {
 	element := 4 * uint64((bits+31)/32)
 	n := uint64(elements)
 	what := fmt.Sprintf("%v of %d bits, %d elements", op, bits, n)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,52 +21,148 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 )
 
-// MSM measures what cfg says. The runs are in the order of the configuration:
-// curve, group, size, distribution, backend, path.
-//
-// With an error the result still holds what was measured so far: when ctx
-// ends (its error), when a backend fails (a sentinel of backend), or, after
-// everything was measured, when answers were wrong (ErrWrong).
-func MSM(ctx context.Context, cfg Config) (_ []report.Run, _ []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+// MSM measures MSMs: every curve with every group, size and distribution, on every backend
+// and path, in turns.
+type MSM struct {
+	Common
+	Curves        []backend.Curve
+	Groups        []backend.Group
+	Sizes         []int
+	Distributions []fixtures.Distribution
+	// Paths apply to backends that have shared memory; others know Copy only.
+	Paths []report.Path
+
+	// Warmup is the number of runs that are not timed, 1 when it is 0.
+	Warmup int
+	// Until, when above 0, adds rounds until the median of every backend and path is
+	// known to this share of it, with confidence 0.95, but none after Within.
+	Until  float64
+	Within time.Duration
+	// BackToBack, when above 0, adds Count rows of that many MSMs without a
+	// pause on every backend and path.
+	BackToBack int
+	// Callers is how many goroutines share a row's calls: 0 is 1.
+	Callers int
+	// Batch makes each row one batch, every MSM of which has scalars of its own.
+	Batch bool
+	// Multiples is the hint that bases are loaded with: how many multiples of each a
+	// backend may make before the first MSM. 0 is 1: none.
+	Multiples int
+	// Phases adds a run of every phase of the timed MSMs, on backends that count them
+	// (backend.Usage.Stages). Note hears of others.
+	Phases bool
+	// Check compares every answer with the inner product of the scalars with the bases' known
+	// discrete logarithms, and that itself with double-and-add on the first few points.
+	Check bool
+}
+
+// Validate refuses an empty or senseless configuration with
+// backend.ErrInvalidInput.
+func (c *MSM) Validate() error {
+	if err := c.validate(); err != nil {
+		return err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
+	switch {
+	case c.CacheDir == "":
+		return refused("bench needs a folder for points")
+	case c.Warmup < 0:
+		return refused("%d runs to warm up", c.Warmup)
+	case c.Until < 0 || c.Within < 0:
+		return refused("medians to a share of %v, within %v", c.Until, c.Within)
+	case c.BackToBack < 0:
+		return refused("%d calls in a row", c.BackToBack)
+	case c.Multiples < 0:
+		return refused("%d multiples of each base", c.Multiples)
+	case c.Batch && (c.BackToBack == 0 || c.Callers > 1):
+		return refused("a batch of %d calls in a row by %d callers", c.BackToBack, c.Callers)
+	case c.Callers < 0 || c.Callers > 1 && c.BackToBack == 0:
+		return refused("%d callers of %d calls in a row", c.Callers, c.BackToBack)
 	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	m := &measuring{cfg: cfg}
-	for _, c := range cfg.Curves {
-		able := all.with(c, cfg.Note)
+	for _, p := range c.Paths {
+		if p != report.Copy && p != report.Arena {
+			return refused("path %q (arena, copy)", p)
+		}
+	}
+	return cmp.Or(within("points", c.Sizes, 1, backend.MaxCount), some("curves", c.Curves), some("groups", c.Groups),
+		some("distributions", c.Distributions), some("paths", c.Paths))
+}
+
+// discreteLogarithms is what answers are compared with.
+const discreteLogarithms = "discrete logarithms"
+
+// Sheet shows a line for each run, with phases and calls back to back where there are any.
+func (c *MSM) Sheet() report.Sheet {
+	return report.Sheet{
+		Notes: c.legend,
+		Before: []report.Column{
+			report.ColumnCurve(7), report.ColumnGroup(4), report.ColumnN("n", report.Stays),
+			report.ColumnInput("scalars", 5, report.InputDistribution), report.ColumnBackend(8), report.ColumnInput("path", 3, report.InputPath),
+		},
+		After: []report.Column{
+			report.Text("Mpoints/s", 2, func(r *report.Run) string {
+				if r.Op != report.OpMSM {
+					return report.NoFigure
+				}
+				return fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3)
+			}),
+			report.ColumnMillis("back to back ms", 5, report.FigureBackToBack), report.ColumnMillis("in a batch ms", 5, report.FigureBatch),
+			report.ColumnFigure("J a call", 5, report.FigureEnergy, "%.3g"),
+		},
+	}
+}
+
+// legend says what the numbers are.
+func (c *MSM) legend(runs []report.Run) string {
+	lines := []string{"Times are " + report.EndToEnd + ": from scalars in host memory to the affine point, bases loaded before."}
+	for _, l := range []struct {
+		of   func(report.Run) bool
+		line string
+	}{
+		{func(r report.Run) bool { return r.Notes["measure"] == report.EndToEndPlugin },
+			"Of plugins they include the way to the plugin's process and back."},
+		{func(r report.Run) bool { return r.Op != report.OpMSM },
+			"Phases: what the backend's devices took for each in the same calls, which timing them delays a little;\n" +
+				"what runs side by side counts as one of them."},
+		{func(r report.Run) bool { return r.Value(report.FigureCalls) > 0 },
+			"Back to back, or in a batch: a call among many without a pause, so that what follows an answer, such as wiping, is in it."},
+		{func(r report.Run) bool { return r.Value(report.FigureEnergy) > 0 },
+			"J a call: all that the backend's devices used meanwhile, whatever for, divided by the calls."},
+		{func(r report.Run) bool { return r.Oracle != "" },
+			"Checked: every answer equals the one computed from the bases' " + discreteLogarithms + "."},
+	} {
+		if slices.ContainsFunc(runs, l.of) {
+			lines = append(lines, l.line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// measuring is a measurement of MSMs that runs.
+type measuring struct {
+	*runner
+	cfg *MSM
+}
+
+func (c *MSM) measure(ctx context.Context, r *runner) error {
+	if err := r.open(ctx, nil); err != nil {
+		return err
+	}
+	m := &measuring{r, c}
+	for _, curve := range c.Curves {
+		able := r.able(curve.String(), hasCurve(curve))
 		if len(able) == 0 {
 			continue
 		}
-		for _, g := range cfg.Groups {
-			if err := m.group(ctx, able, c, g); err != nil {
-				return m.runs, all.describe(), err
+		for _, g := range c.Groups {
+			if err := m.group(ctx, able, curve, g); err != nil {
+				return err
 			}
 		}
 	}
-	if len(m.runs) == 0 {
-		err = fmt.Errorf("%w: no backend has any of the curves", backend.ErrUnsupported)
+	if c.Phases {
+		noteWithoutPhases(r.runs, r.note)
 	}
-	if cfg.Phases && cfg.Note != nil {
-		noteWithoutPhases(m.runs, cfg.Note)
-	}
-	for _, r := range m.runs {
-		if r.Op == "msm" && r.Wrong > 0 {
-			err = errors.Join(err, fmt.Errorf("%w: %s, %s %s, %d points, %s scalars: %d answers", ErrWrong,
-				r.Backend, r.Curve, r.Group, r.N, r.Distribution, r.Wrong))
-		}
-	}
-	return m.runs, all.describe(), err
-}
-
-// measuring is a call of MSM.
-type measuring struct {
-	cfg  Config
-	runs []report.Run
+	return nil
 }
 
 // inputs is the points of one group.
@@ -75,25 +172,20 @@ type inputs struct {
 	points *fixtures.Points
 	bytes  []byte // at least as many as the largest size
 	name   string
-	digest backend.Digest // of the bases of the size that is measured
 }
 
-// group measures all sizes of one group.
-func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g backend.Group) (err error) {
-	in := &inputs{curve: c, name: fmt.Sprintf("%v %v", c, g)}
-	if in.group, err = groupOf(c, g); err != nil {
+// readPoints gives do the first points of a group, which lie in the cache.
+func (c *Common) readPoints(ctx context.Context, curve backend.Curve, g backend.Group, most int, do func(*inputs) error) (err error) {
+	in := &inputs{curve: curve, name: fmt.Sprintf("%v %v", curve, g)}
+	if in.group, err = groupOf(curve, g); err != nil {
 		return err
 	}
-	if in.points, err = fixtures.NewPoints(c, g, m.cfg.Seed); err != nil {
+	if in.points, err = fixtures.NewPoints(curve, g, c.Seed); err != nil {
 		return err
-	}
-	most := 0
-	for _, n := range m.cfg.Sizes {
-		most = max(most, n)
 	}
 	stage := fmt.Sprintf("%s: %s points", in.name, units.FormatSize(most))
-	m.cfg.Progress.tell(stage, 0, most)
-	cache := fixtures.Cache{Dir: m.cfg.CacheDir, Note: m.cfg.Note, Progress: func(done, total int) { m.cfg.Progress.tell(stage, done, total) }}
+	c.Progress.tell(stage, 0, most)
+	cache := fixtures.Cache{Dir: c.CacheDir, Note: c.Note, Progress: func(done, total int) { c.Progress.tell(stage, done, total) }}
 	f, err := cache.Open(ctx, in.points, most)
 	if err != nil {
 		return err
@@ -102,17 +194,24 @@ func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g 
 	if in.bytes, err = f.Bytes(); err != nil {
 		return err
 	}
-	if m.cfg.Check {
-		if err := checkOracle(ctx, m.cfg, in); err != nil {
-			return err
+	return do(in)
+}
+
+// group measures all sizes of one group.
+func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g backend.Group) error {
+	return m.readPoints(ctx, c, g, slices.Max(m.cfg.Sizes), func(in *inputs) error {
+		if m.cfg.Check {
+			if err := m.checkOracle(ctx, in); err != nil {
+				return err
+			}
 		}
-	}
-	for _, n := range m.cfg.Sizes {
-		if err := m.size(ctx, able, in, n); err != nil {
-			return err
+		for _, n := range m.cfg.Sizes {
+			if err := m.size(ctx, able, in, n); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // oraclePoints is how many points double-and-add gets.
@@ -120,8 +219,8 @@ const oraclePoints = 64
 
 // checkOracle compares the oracle with double-and-add, on the first points in
 // the file and scalars of every distribution.
-func checkOracle(ctx context.Context, cfg Config, in *inputs) (err error) {
-	e, err := openEngine(ctx, cfg.Open, "reference", nil)
+func (m *measuring) checkOracle(ctx context.Context, in *inputs) (err error) {
+	e, err := openEngine(ctx, m.Open, "reference", nil)
 	if err != nil {
 		return err
 	}
@@ -132,8 +231,8 @@ func checkOracle(ctx context.Context, cfg Config, in *inputs) (err error) {
 		return err
 	}
 	defer b.close()
-	for _, d := range cfg.Distributions {
-		scalars, err := fixtures.Scalars(in.curve, d, cfg.Seed, n)
+	for _, d := range m.cfg.Distributions {
+		scalars, err := fixtures.Scalars(in.curve, d, m.Seed, n)
 		if err != nil {
 			return err
 		}
@@ -156,140 +255,271 @@ func checkOracle(ctx context.Context, cfg Config, in *inputs) (err error) {
 	return nil
 }
 
+// loaded is the bases of one size on one engine.
+type loaded struct {
+	bases
+	on   *single
+	took time.Duration
+}
+
 // size measures all distributions of one size on bases loaded once.
 func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (err error) {
-	loaded := make([]bases, len(able))
-	took := make([]time.Duration, len(able))
+	points := in.bytes[:n*in.points.Size()]
+	var all []loaded
 	defer func() {
-		for _, b := range loaded {
-			if b != nil {
-				err = errors.Join(err, b.close())
-			}
+		for _, b := range all {
+			err = errors.Join(err, b.close())
 		}
 	}()
 	stage := fmt.Sprintf("%s %s: loading", in.name, units.FormatSize(n))
 	for i, e := range able {
-		m.cfg.Progress.tell(stage, i, len(able))
+		m.Progress.tell(stage, i, len(able))
 		start := time.Now()
-		if loaded[i], err = in.load(ctx, e.Engine, in.bytes[:n*in.points.Size()], msm.Multiples(max(1, m.cfg.Multiples))); err != nil {
+		b, err := in.load(ctx, e.Engine, points, msm.Multiples(max(1, m.cfg.Multiples)))
+		if err != nil {
 			return err
 		}
-		took[i] = time.Since(start)
+		all = append(all, loaded{b, e, time.Since(start)})
 	}
-	m.cfg.Progress.tell(stage, len(able), len(able))
-	same := backend.Bases{Curve: in.curve, Group: in.points.Key().Group, Count: n, Bytes: in.bytes[:n*in.points.Size()]}
-	if in.digest, err = same.Digest(ctx); err != nil {
+	m.Progress.tell(stage, len(able), len(able))
+	same := backend.Bases{Curve: in.curve, Group: in.points.Key().Group, Count: n, Bytes: points}
+	digest, err := same.Digest(ctx)
+	if err != nil {
 		return err
 	}
+	run := report.Run{Op: report.OpMSM, Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n}
+	run.Note("bases", digest.String())
+	run.Figure("multiples", "", float64(m.cfg.Multiples))
 	for _, d := range m.cfg.Distributions {
-		if err := m.distribution(ctx, able, loaded, took, in, n, d); err != nil {
+		if err := m.distribution(ctx, all, in, run, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// caller is a series of MSMs, with what its rows back to back need.
+type caller struct {
+	*series
+	bases
+	on     *single
+	input  input
+	want   []byte // nil when answers are not compared
+	got    []byte
+	batch  []input // of rows that are batches
+	wants  [][]byte
+	rows   []time.Duration // the time of a call back to back
+	joules []float64       // of rows of which it is known
+}
+
 // distribution measures one vector of scalars on every backend and path.
-func (m *measuring) distribution(ctx context.Context, able engines, loaded []bases, took []time.Duration, in *inputs, n int, d fixtures.Distribution) error {
-	what := fmt.Sprintf("%s %s %v", in.name, units.FormatSize(n), d)
-	m.cfg.Progress.tell(what+": scalars", 0, 1)
-	scalars, err := fixtures.Scalars(in.curve, d, m.cfg.Seed, n)
+func (m *measuring) distribution(ctx context.Context, all []loaded, in *inputs, run report.Run, d fixtures.Distribution) error {
+	what := fmt.Sprintf("%s %s %v", in.name, units.FormatSize(run.N), d)
+	scalars, want, err := m.scalars(what+": scalars", in, run.N, d, m.Seed)
 	if err != nil {
 		return err
 	}
-	var want []byte
-	if m.cfg.Check {
-		if want, err = in.points.Expected(0, scalars); err != nil {
-			return err
-		}
-	}
-	m.cfg.Progress.tell(what+": scalars", 1, 1)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var all []*series
+	run.Input(report.InputDistribution, d.String())
+	var callers []*caller
 	defer func() {
-		for _, l := range all {
-			l.input.free()
-			for _, in := range l.batch {
+		for _, c := range callers {
+			c.input.free()
+			for _, in := range c.batch {
 				in.free()
 			}
 		}
 	}()
-	for i, e := range able {
-		for _, p := range pathsOf(e, m.cfg.Paths) {
-			s, err := loaded[i].scalars(ctx, 0, scalars, p)
+	t := m.trial(what)
+	for _, b := range all {
+		for _, p := range pathsOf(b.on, m.cfg.Paths) {
+			s, err := b.scalars(ctx, 0, scalars, p)
 			if err != nil {
-				return fmt.Errorf("backend %s: %w", e.name, err)
+				return fmt.Errorf("backend %s: %w", b.on.name, err)
 			}
-			l := &series{input: s, want: want, bases: loaded[i], energy: e.energy, run: report.Run{
-				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
-				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
-				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
-				LoadBase: record.Millis(took[i]), Multiples: m.cfg.Multiples,
-			}}
-			if m.cfg.Phases {
-				l.phases = &phases{of: e}
-			}
-			all = append(all, l)
+			c := m.caller(ctx, b, s, want, run, p)
+			callers, t.series = append(callers, c), append(t.series, c.series)
 		}
 	}
 	if m.cfg.Batch {
-		if err := m.batches(ctx, all, in, n, d); err != nil {
+		if err := m.batches(ctx, callers, in, run.N, d); err != nil {
 			return err
 		}
 	}
-	progress := func(stage string) func(done, total int) {
-		return func(done, total int) { m.cfg.Progress.tell(stage, done, total) }
-	}
+	t.warmup = cmp.Or(m.cfg.Warmup, 1)
 	start := time.Now()
-	warmup := cmp.Or(m.cfg.Warmup, 1)
-	err = alternate(all, warmup+m.cfg.Count, progress(what), func(l *series, round int) error { return l.once(ctx, round >= warmup) })
-	for err == nil && m.cfg.Until > 0 && time.Since(start) < m.cfg.Within && !settled(all, m.cfg.Until) {
-		stage := fmt.Sprintf("%s, run %d", what, 1+len(all[0].samples))
-		err = alternate(all, 1, progress(stage), func(l *series, _ int) error { return l.once(ctx, true) })
-	}
-	if err == nil && m.cfg.Until > 0 && m.cfg.Note != nil && !settled(all, m.cfg.Until) {
-		m.cfg.Note(fmt.Sprintf("%s: medians are not known to %.3g %% after %v", what, 100*m.cfg.Until, m.cfg.Within))
-	}
-	if calls := m.cfg.BackToBack; err == nil && calls > 0 {
-		row := report.BackToBack{Calls: calls, Callers: m.cfg.Callers, Batch: m.cfg.Batch}
-		err = alternate(all, m.cfg.Count, progress(what+", back to back"), func(l *series, _ int) error { return l.row(ctx, row) })
-	}
-	for _, l := range all {
-		if len(l.samples) > 0 {
-			run := l.result()
-			m.runs = append(append(m.runs, run), l.phases.runs(run)...)
+	t.after = func() error {
+		if err := m.until(ctx, t, start); err != nil {
+			return err
 		}
+		return m.backToBack(ctx, what, callers)
 	}
-	return err
+	return m.compare(ctx, t)
 }
 
-// batches gives every series the scalars of a batch, different for each MSM, and
+// scalars makes scalars, and the answer if it is compared.
+func (m *measuring) scalars(stage string, in *inputs, n int, d fixtures.Distribution, seed uint64) (scalars, want []byte, err error) {
+	m.Progress.tell(stage, 0, 1)
+	if scalars, err = fixtures.Scalars(in.curve, d, seed, n); err == nil && m.cfg.Check {
+		want, err = in.points.Expected(0, scalars)
+	}
+	m.Progress.tell(stage, 1, 1)
+	return scalars, want, err
+}
+
+// caller returns the series of a backend and path.
+func (m *measuring) caller(ctx context.Context, b loaded, in input, want []byte, run report.Run, p report.Path) *caller {
+	run = run.Clone()
+	run.Input(report.InputPath, string(p))
+	run.Note("measure", measureOf(b.on))
+	run.Took("load_bases", b.took)
+	run.Figure("devices", "", float64(len(b.on.info.Devices)))
+	c := &caller{bases: b.bases, on: b.on, input: in, want: want}
+	c.series = m.series(b.on, run, func() (took time.Duration, err error) {
+		c.got, took, err = in.msm(ctx)
+		return took, err
+	})
+	if want != nil {
+		c.run.Oracle, c.check = discreteLogarithms, func() (int, error) { return differs(c.got, want), nil }
+	}
+	if m.cfg.Phases {
+		c.phases = &phases{of: b.on}
+	}
+	c.row = func(run *report.Run) {
+		name := report.FigureBackToBack
+		if m.cfg.Batch {
+			name = report.FigureBatch
+		}
+		if run.Sampled(name, c.rows, true); len(c.rows) > 0 {
+			run.Figure(report.FigureCalls, "", float64(m.cfg.BackToBack))
+			run.Figure(report.FigureCallers, "", float64(m.cfg.Callers))
+			run.Figure(report.FigureEnergy, report.Joules, mean(c.joules)/float64(m.cfg.BackToBack))
+		}
+	}
+	return c
+}
+
+// differs counts a wrong answer; want is nil where answers are not compared.
+func differs(got, want []byte) int {
+	if want != nil && !bytes.Equal(got, want) {
+		return 1
+	}
+	return 0
+}
+
+func mean(all []float64) (m float64) {
+	for _, v := range all {
+		m += v / float64(len(all))
+	}
+	return m
+}
+
+// until adds rounds until medians are known.
+func (m *measuring) until(ctx context.Context, t *trial, start time.Time) error {
+	if m.cfg.Until == 0 {
+		return nil
+	}
+	more := *t
+	more.warmup, more.timed = 0, 1
+	for time.Since(start) < m.cfg.Within && !settled(t.series, m.cfg.Until) {
+		more.stage = fmt.Sprintf("%s, run %d", t.stage, 1+len(t.series[0].samples))
+		if err := m.rounds(ctx, &more); err != nil {
+			return err
+		}
+	}
+	if !settled(t.series, m.cfg.Until) {
+		m.note("%s: medians are not known to %.3g %% after %v", t.stage, 100*m.cfg.Until, m.cfg.Within)
+	}
+	return nil
+}
+
+// settled reports whether every median is known to a share of it.
+func settled(all []*series, share float64) bool {
+	return !slices.ContainsFunc(all, func(s *series) bool { return !(report.Uncertainty(record.AllMillis(s.samples)) <= share) })
+}
+
+// backToBack adds rows of calls without a pause, in turns.
+func (m *measuring) backToBack(ctx context.Context, what string, callers []*caller) error {
+	if m.cfg.BackToBack == 0 {
+		return nil
+	}
+	stage, total := what+", back to back", m.Count*len(callers)
+	for i := range total {
+		m.Progress.tell(stage, i, total)
+		if err := m.callsInARow(ctx, callers[i%len(callers)]); err != nil {
+			return err
+		}
+	}
+	m.Progress.tell(stage, total, total)
+	return nil
+}
+
+// callsInARow runs MSMs without a pause, one after the other by each of so many
+// callers, or as one batch. One more before them is not timed: what a backend still
+// does after it is in the time of the row, as what it does after the last is not.
+// Answers are judged afterwards.
+func (m *measuring) callsInARow(ctx context.Context, c *caller) error {
+	runtime.GC()
+	first, _, err := c.input.msm(ctx)
+	if err != nil {
+		return err
+	}
+	c.run.Wrong += differs(first, c.want)
+	before := c.on.energy(ctx)
+	start := time.Now()
+	answers, wants := [][]byte(nil), c.wants
+	if m.cfg.Batch {
+		answers, err = c.bases.batch(ctx, c.batch)
+	} else {
+		answers, err = c.calls(ctx, m.cfg.BackToBack, m.cfg.Callers)
+		wants = slices.Repeat([][]byte{c.want}, m.cfg.BackToBack)
+	}
+	if err != nil {
+		return err
+	}
+	c.rows = append(c.rows, time.Since(start)/time.Duration(m.cfg.BackToBack))
+	if after := c.on.energy(ctx); before > 0 && after >= before {
+		c.joules = append(c.joules, float64(after-before)/1e3)
+	}
+	for i, a := range answers {
+		c.run.Wrong += differs(a, wants[i])
+	}
+	return nil
+}
+
+// calls lets callers share calls.
+func (c *caller) calls(ctx context.Context, calls, callers int) ([][]byte, error) {
+	answers := make([][]byte, calls)
+	group, calling := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, callers))
+	for i := range calls {
+		group.Go(func() (err error) {
+			answers[i], _, err = c.input.msm(calling)
+			return err
+		})
+	}
+	return answers, group.Wait()
+}
+
+// batches gives every caller the scalars of a batch, different for each MSM, and
 // answers to compare with.
-func (m *measuring) batches(ctx context.Context, all []*series, in *inputs, n int, d fixtures.Distribution) error {
-	stage := fmt.Sprintf("%s %s %v: scalars of a batch", in.name, units.FormatSize(n), d)
+func (m *measuring) batches(ctx context.Context, callers []*caller, in *inputs, n int, d fixtures.Distribution) error {
 	for k := range m.cfg.BackToBack {
-		m.cfg.Progress.tell(stage, k, m.cfg.BackToBack)
-		scalars, err := fixtures.Scalars(in.curve, d, m.cfg.Seed+uint64(k)+1, n)
+		stage := fmt.Sprintf("%s %s %v: scalars of a batch, %d of %d", in.name, units.FormatSize(n), d, k+1, m.cfg.BackToBack)
+		scalars, want, err := m.scalars(stage, in, n, d, m.Seed+uint64(k)+1)
 		if err != nil {
 			return err
 		}
-		var want []byte
-		if m.cfg.Check {
-			if want, err = in.points.Expected(0, scalars); err != nil {
-				return err
-			}
-		}
-		for _, l := range all {
-			s, err := l.bases.scalars(ctx, 0, scalars, l.run.Path)
+		for _, c := range callers {
+			s, err := c.bases.scalars(ctx, 0, scalars, report.Path(c.run.Inputs[report.InputPath]))
 			if err != nil {
-				return fmt.Errorf("backend %s: %w", l.run.Backend, err)
+				return fmt.Errorf("backend %s: %w", c.run.Backend, err)
 			}
-			l.batch, l.wants = append(l.batch, s), append(l.wants, want)
+			c.batch, c.wants = append(c.batch, s), append(c.wants, want)
 		}
 	}
-	m.cfg.Progress.tell(stage, m.cfg.BackToBack, m.cfg.BackToBack)
 	return nil
 }
 
@@ -306,129 +536,4 @@ func measureOf(e *single) string {
 		return report.EndToEndPlugin
 	}
 	return report.EndToEnd
-}
-
-// series is the runs of one backend and path on one input.
-type series struct {
-	input   input
-	want    []byte // nil when answers are not compared
-	run     report.Run
-	samples []time.Duration
-	bases   bases
-	batch   []input           // of rows that are batches
-	wants   [][]byte          // their answers
-	rows    []time.Duration   // of calls back to back
-	each    report.BackToBack // what a row is
-	energy  func(context.Context) uint64
-	joules  []float64 // of rows of which it is known
-	phases  *phases   // nil where they are not wanted
-}
-
-// alternate runs every series in turn, rounds times: a drift of the machine's
-// speed meets all series alike. It ends early, with the samples so far, at the
-// first error.
-func alternate(all []*series, rounds int, progress func(done, total int), run func(s *series, round int) error) error {
-	total := rounds * len(all)
-	for round := range rounds {
-		for i, s := range all {
-			progress(round*len(all)+i, total)
-			if err := run(s, round); err != nil {
-				return err
-			}
-		}
-	}
-	progress(total, total)
-	return nil
-}
-
-// settled reports whether every median is known to a share of it.
-func settled(all []*series, share float64) bool {
-	return !slices.ContainsFunc(all, func(s *series) bool { return !(report.Uncertainty(record.AllMillis(s.samples)) <= share) })
-}
-
-// once runs one MSM. Garbage of earlier ones is collected before the clock
-// starts.
-func (s *series) once(ctx context.Context, timed bool) error {
-	runtime.GC()
-	var got []byte
-	var took time.Duration
-	err := s.phases.around(ctx, timed, func() (err error) {
-		got, took, err = s.input.msm(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s.judge(got, s.want)
-	if timed {
-		s.samples = append(s.samples, took)
-	}
-	return nil
-}
-
-// row runs calls MSMs without a pause, one after the other by each of so many
-// callers, or as one batch. One more before them is not timed: what a backend still
-// does after it is in the time of the row, as what it does after the last is not.
-// Answers are judged afterwards.
-func (s *series) row(ctx context.Context, of report.BackToBack) error {
-	runtime.GC()
-	first, _, err := s.input.msm(ctx)
-	if err != nil {
-		return err
-	}
-	s.judge(first, s.want)
-	before := s.energy(ctx)
-	start := time.Now()
-	var answers, wants [][]byte
-	if of.Batch {
-		answers, err = s.bases.batch(ctx, s.batch)
-		wants = s.wants
-	} else {
-		answers, err = s.calls(ctx, of.Calls, of.Callers)
-		wants = slices.Repeat([][]byte{s.want}, of.Calls)
-	}
-	if err != nil {
-		return err
-	}
-	s.rows, s.each = append(s.rows, time.Since(start)), of
-	if after := s.energy(ctx); before > 0 && after >= before {
-		s.joules = append(s.joules, float64(after-before)/1e3)
-	}
-	for i, a := range answers {
-		s.judge(a, wants[i])
-	}
-	return nil
-}
-
-// calls lets callers share so many calls.
-func (s *series) calls(ctx context.Context, calls, callers int) ([][]byte, error) {
-	answers := make([][]byte, calls)
-	group, calling := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, callers))
-	for i := range calls {
-		group.Go(func() (err error) {
-			answers[i], _, err = s.input.msm(calling)
-			return err
-		})
-	}
-	return answers, group.Wait()
-}
-
-// judge counts a wrong answer; want is nil where answers are not compared.
-func (s *series) judge(got, want []byte) {
-	if want != nil && !bytes.Equal(got, want) {
-		s.run.Wrong++
-	}
-}
-
-func (s *series) result() report.Run {
-	r := s.run
-	r.SetSamples(s.samples)
-	if len(s.rows) > 0 {
-		r.SetRows(s.each, s.rows, s.joules)
-	}
-	if s.want != nil {
-		r.Oracle, r.Checked = report.Oracle, r.Wrong == 0
-	}
-	return r
 }

@@ -18,24 +18,20 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-func config(t *testing.T, w *world, backends ...string) Config {
+func config(t *testing.T, w *world, backends ...string) MSM {
 	t.Cleanup(func() {
 		if w.open != 0 || w.arenas != 0 {
 			t.Errorf("%d backends and %d buffers left open", w.open, w.arenas)
 		}
 	})
-	return Config{
-		Open:          w.opener,
-		Backends:      backends,
+	return MSM{
+		Common:        Common{Open: w.opener, Backends: backends, Count: 3, Seed: 1, CacheDir: t.TempDir()},
 		Curves:        []backend.Curve{backend.BN254},
 		Groups:        []backend.Group{backend.G1},
 		Sizes:         []int{40},
 		Distributions: []fixtures.Distribution{fixtures.Uniform},
 		Paths:         []report.Path{report.Copy},
-		Count:         3,
-		Seed:          1,
 		Check:         true,
-		CacheDir:      t.TempDir(),
 	}
 }
 
@@ -44,15 +40,15 @@ func TestMSMAllGroups(t *testing.T) {
 	cfg := config(t, w, "cpu")
 	cfg.Curves, cfg.Groups, cfg.Distributions = backend.Curves(), backend.Groups(), fixtures.Distributions()
 	cfg.Sizes, cfg.Count = []int{70, 33}, 1
-	runs, infos, err := MSM(t.Context(), cfg)
+	runs, infos, err := Measure(t.Context(), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := func(r report.Run) string { return fmt.Sprint(r.Curve, r.Group, r.N, r.Distribution, r.Seed, r.Phase) }
+	key := func(r report.Run) string { return fmt.Sprint(r.Workload(), r.Seed) }
 	var got, want []string
 	for _, r := range runs {
 		got = append(got, key(r))
-		if !r.Checked || r.Oracle != report.Oracle || r.Wrong != 0 || r.Op != "msm" || r.Path != report.Copy || r.Measure != report.EndToEnd {
+		if !r.Checked || r.Oracle != discreteLogarithms || r.Wrong != 0 || r.Op != report.OpMSM || r.Inputs[report.InputPath] != string(report.Copy) || r.Notes["measure"] != report.EndToEnd {
 			t.Errorf("run %+v", r)
 		}
 		if r.Count != 1 || len(r.Samples) != 1 || r.Min <= 0 || r.Median < r.Min || r.Device == "" || r.Version == "" {
@@ -63,7 +59,7 @@ func TestMSMAllGroups(t *testing.T) {
 		for _, g := range backend.Groups() {
 			for _, n := range []int{70, 33} {
 				for _, d := range fixtures.Distributions() {
-					want = append(want, key(report.Run{Curve: c.String(), Group: g.String(), N: n, Distribution: d.String(), Seed: 1}))
+					want = append(want, key(report.Run{Op: report.OpMSM, Curve: c.String(), Group: g.String(), N: n, Inputs: map[string]string{report.InputDistribution: d.String()}, Seed: 1}))
 				}
 			}
 		}
@@ -80,7 +76,7 @@ func TestMSMAlternates(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "a", "arena", "c")
 	cfg.Paths, cfg.Warmup = []report.Path{report.Copy, report.Arena}, 2
-	runs, _, err := MSM(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +86,7 @@ func TestMSMAlternates(t *testing.T) {
 	}
 	var series []string
 	for _, r := range runs {
-		series = append(series, r.Backend+" "+string(r.Path))
+		series = append(series, r.Backend+" "+r.Inputs[report.InputPath])
 		if r.Count != cfg.Count || len(r.Samples) != cfg.Count {
 			t.Errorf("%d samples of %d: the warm-up must not count", len(r.Samples), cfg.Count)
 		}
@@ -106,8 +102,8 @@ func TestPhases(t *testing.T) {
 	var notes []string
 	cfg := config(t, &world{}, "cpu", "phased")
 	cfg.Phases, cfg.Count, cfg.Note = true, 3, func(s string) { notes = append(notes, s) }
-	runs, _, err := MSM(t.Context(), cfg)
-	if err != nil || len(runs) != 4 || runs[0].Backend != "cpu" || runs[1].Op != "msm" {
+	runs, _, err := Measure(t.Context(), &cfg)
+	if err != nil || len(runs) != 4 || runs[0].Backend != "cpu" || runs[1].Op != report.OpMSM {
 		t.Fatalf("%v, %+v", err, runs)
 	}
 	if len(notes) != 1 || !strings.Contains(notes[0], "cpu counted no phases") {
@@ -118,12 +114,12 @@ func TestPhases(t *testing.T) {
 		samples []float64 // of the second call to the fourth
 	}{{"sort", []float64{1e3, 1e3, 1e3}}, {"wipe", []float64{0, 6e4, 0}}} {
 		r := runs[2+i]
-		if r.Op != report.OpPhase || r.Phase != want.phase || !slices.Equal(r.Samples, want.samples) || r.Count != 3 || !r.Checked || r.Backend != "phased" || r.N != cfg.Sizes[0] || r.BackToBack != nil {
+		if r.Op != report.OpMSM+report.PhaseOf || r.What != want.phase || !slices.Equal(r.Samples, want.samples) || r.Count != 3 || !r.Checked || r.Backend != "phased" || r.N != cfg.Sizes[0] || r.Figures != nil {
 			t.Errorf("%+v, want %+v", r, want)
 		}
 	}
 	cfg.Phases = false
-	if runs, _, err = MSM(t.Context(), cfg); err != nil || len(runs) != 2 {
+	if runs, _, err = Measure(t.Context(), &cfg); err != nil || len(runs) != 2 {
 		t.Errorf("not asked for: %v, %+v", err, runs)
 	}
 }
@@ -132,13 +128,13 @@ func TestPhases(t *testing.T) {
 func TestUntil(t *testing.T) {
 	cfg := config(t, &world{}, "a", "b")
 	cfg.Count, cfg.Until, cfg.Within = 2, 1e6, time.Hour // six samples are enough for that
-	runs, _, err := MSM(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 2 || runs[0].Count != runs[1].Count || runs[0].Count < 3 || report.Uncertainty(runs[0].Samples) > 1e6 {
 		t.Errorf("%v, %+v", err, runs)
 	}
 	var notes []string
 	cfg.Until, cfg.Within, cfg.Note = 1e-12, time.Nanosecond, func(s string) { notes = append(notes, s) }
-	if runs, _, err = MSM(t.Context(), cfg); err != nil || runs[0].Count != 2 || len(notes) != 1 || !strings.Contains(notes[0], "not known") {
+	if runs, _, err = Measure(t.Context(), &cfg); err != nil || runs[0].Count != 2 || len(notes) != 1 || !strings.Contains(notes[0], "not known") {
 		t.Errorf("%v, %q, %+v", err, notes, runs)
 	}
 	if got := report.Uncertainty([]float64{100, 100, 100, 100, 100, 100, 102, 98, 100, 100}); !(got < 0.03) {
@@ -160,7 +156,7 @@ func backToBack(t *testing.T, callers int) {
 	w := &world{}
 	cfg := config(t, w, "a", "wrong")
 	cfg.Count, cfg.BackToBack, cfg.Callers = 2, 3, callers
-	runs, _, err := MSM(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, error %v", len(runs), err)
 	}
@@ -170,8 +166,9 @@ func backToBack(t *testing.T, callers int) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	for _, r := range runs {
-		if b := r.BackToBack; r.Count != cfg.Count || b == nil || b.Calls != 3 || b.Callers != callers || r.Devices != 1 || len(b.Samples) != 2 || b.Min <= 0 || b.Median < b.Min {
-			t.Errorf("%+v, %+v", r, b)
+		if b := r.Figures[report.FigureBackToBack]; r.Count != cfg.Count || r.Value(report.FigureCalls) != 3 || r.Value(report.FigureCallers) != float64(callers) ||
+			r.Value("devices") != 1 || len(b.Samples) != 2 || b.Value <= 0 {
+			t.Errorf("%+v", r)
 		}
 	}
 	if all := 1 + cfg.Count + cfg.Count*(1+cfg.BackToBack); runs[0].Wrong != 0 || runs[1].Wrong != all {
@@ -185,7 +182,7 @@ func TestBatch(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "arena", "wrong")
 	cfg.Count, cfg.BackToBack, cfg.Batch, cfg.Paths = 2, 3, true, []report.Path{report.Arena}
-	runs, _, err := MSM(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, error %v", len(runs), err)
 	}
@@ -194,8 +191,8 @@ func TestBatch(t *testing.T) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	for _, r := range runs {
-		if b := r.BackToBack; b == nil || !b.Batch || b.Calls != 3 || len(b.Samples) != 2 || b.Min <= 0 {
-			t.Errorf("%+v", b)
+		if b := r.Figures[report.FigureBatch]; r.Value(report.FigureCalls) != 3 || len(b.Samples) != 2 || b.Value <= 0 {
+			t.Errorf("%+v", r)
 		}
 	}
 	if all := 1 + cfg.Count + cfg.Count*(1+cfg.BackToBack); runs[0].Wrong != 0 || runs[1].Wrong != all {
@@ -211,19 +208,19 @@ func TestEnergy(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "arena", "a")
 	cfg.Count, cfg.BackToBack, cfg.Paths = 3, 4, []report.Path{report.Arena}
-	runs, _, err := MSM(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	// The engine may ping too, which adds to a row's 2 J.
-	if e := runs[0].BackToBack.Energy; e < 0.5 || e > 5 {
+	if e := runs[0].Value(report.FigureEnergy); e < 0.5 || e > 5 {
 		t.Errorf("%g J a call", e)
 	}
-	if e := runs[1].BackToBack.Energy; e != 0 {
+	if e := runs[1].Value(report.FigureEnergy); e != 0 {
 		t.Errorf("%g J of a backend that does not count", e)
 	}
 	var text bytes.Buffer
-	if err := report.WriteTable(&text, table.Form{}, record.Record[report.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
+	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -231,7 +228,7 @@ func TestEnergy(t *testing.T) {
 func TestMSMDetectsWrongAnswers(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "cpu", "wrong")
-	runs, _, err := MSM(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, error %v", len(runs), err)
 	}
@@ -243,7 +240,7 @@ func TestMSMDetectsWrongAnswers(t *testing.T) {
 	}
 
 	cfg.Check = false
-	runs, _, err = MSM(t.Context(), cfg)
+	runs, _, err = Measure(t.Context(), &cfg)
 	if err != nil || runs[0].Checked || runs[1].Checked || runs[0].Oracle != "" {
 		t.Errorf("without a check: %+v, %v", runs, err)
 	}
@@ -258,7 +255,7 @@ func TestMSMDistrustsTheOracle(t *testing.T) {
 		}
 		return w.opener(ctx, name)
 	}
-	if runs, _, err := MSM(t.Context(), cfg); !errors.Is(err, ErrWrong) || len(runs) != 0 {
+	if runs, _, err := Measure(t.Context(), &cfg); !errors.Is(err, ErrWrong) || len(runs) != 0 {
 		t.Errorf("%d runs, error %v", len(runs), err)
 	}
 }
@@ -274,14 +271,14 @@ func TestMSMKeepsWhatWasMeasured(t *testing.T) {
 				cancel()
 			}
 		}
-		runs, _, err := MSM(ctx, cfg)
+		runs, _, err := Measure(ctx, &cfg)
 		if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 1 {
 			t.Errorf("%v, %+v", err, runs)
 		}
 	})
 	t.Run("failure", func(t *testing.T) {
 		cfg := config(t, &world{}, "cpu", "broken")
-		runs, _, err := MSM(t.Context(), cfg)
+		runs, _, err := Measure(t.Context(), &cfg)
 		if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "broken") || len(runs) != 0 {
 			t.Errorf("%v, %+v", err, runs)
 		}
@@ -293,12 +290,12 @@ func TestMSMLeavesOutWhatABackendHasNot(t *testing.T) {
 	cfg.Curves = []backend.Curve{backend.BN254, backend.BLS12377}
 	var notes []string
 	cfg.Note = func(s string) { notes = append(notes, s) }
-	runs, _, err := MSM(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 3 || len(notes) != 1 || !strings.Contains(notes[0], "bls12-377") {
 		t.Errorf("%d runs, notes %q, error %v", len(runs), notes, err)
 	}
 	cfg.Backends, cfg.Curves = []string{"bn254"}, []backend.Curve{backend.BLS12377}
-	if _, _, err := MSM(t.Context(), cfg); !errors.Is(err, backend.ErrUnsupported) {
+	if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrUnsupported) {
 		t.Errorf("nothing to do: %v", err)
 	}
 }
@@ -312,7 +309,7 @@ func TestMSMProgress(t *testing.T) {
 		}
 		last[stage] = [2]int{done, total}
 	}
-	if _, _, err := MSM(t.Context(), cfg); err != nil {
+	if _, _, err := Measure(t.Context(), &cfg); err != nil {
 		t.Fatal(err)
 	}
 	if len(last) < 4 {
@@ -326,40 +323,40 @@ func TestMSMProgress(t *testing.T) {
 }
 
 func TestMSMRefuses(t *testing.T) {
-	for name, spoil := range map[string]func(*Config){
-		"no backend":         func(c *Config) { c.Backends = nil },
-		"no curve":           func(c *Config) { c.Curves = nil },
-		"no size":            func(c *Config) { c.Sizes = nil },
-		"size 0":             func(c *Config) { c.Sizes = []int{0} },
-		"size 2^28 + 1":      func(c *Config) { c.Sizes = []int{1<<28 + 1} },
-		"count 0":            func(c *Config) { c.Count = 0 },
-		"until -1":           func(c *Config) { c.Until = -1 },
-		"callers of no row":  func(c *Config) { c.Callers = 2 },
-		"batch of no row":    func(c *Config) { c.Batch = true },
-		"callers of a batch": func(c *Config) { c.BackToBack, c.Callers, c.Batch = 2, 2, true },
-		"row of -1":          func(c *Config) { c.BackToBack = -1 },
-		"path":               func(c *Config) { c.Paths = []report.Path{"x"} },
-		"twice":              func(c *Config) { c.Backends = []string{"a", "a"} },
-		"no cache":           func(c *Config) { c.CacheDir = "" },
+	for name, spoil := range map[string]func(*MSM){
+		"no backend":         func(c *MSM) { c.Backends = nil },
+		"no curve":           func(c *MSM) { c.Curves = nil },
+		"no size":            func(c *MSM) { c.Sizes = nil },
+		"size 0":             func(c *MSM) { c.Sizes = []int{0} },
+		"size 2^28 + 1":      func(c *MSM) { c.Sizes = []int{1<<28 + 1} },
+		"count 0":            func(c *MSM) { c.Count = 0 },
+		"until -1":           func(c *MSM) { c.Until = -1 },
+		"callers of no row":  func(c *MSM) { c.Callers = 2 },
+		"batch of no row":    func(c *MSM) { c.Batch = true },
+		"callers of a batch": func(c *MSM) { c.BackToBack, c.Callers, c.Batch = 2, 2, true },
+		"row of -1":          func(c *MSM) { c.BackToBack = -1 },
+		"path":               func(c *MSM) { c.Paths = []report.Path{"x"} },
+		"twice":              func(c *MSM) { c.Backends = []string{"a", "a"} },
+		"no cache":           func(c *MSM) { c.CacheDir = "" },
 	} {
 		cfg := config(t, &world{}, "cpu")
 		spoil(&cfg)
-		if _, _, err := MSM(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := MSM(t.Context(), config(t, &world{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
+	if _, _, err := measured(t, config(t, &world{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
 		t.Error("a backend that is not there is not noticed")
 	}
 }
 
 func TestNeeds(t *testing.T) {
-	cfg := Config{
-		Backends: []string{"cpu"},
-		Curves:   []backend.Curve{backend.BN254},
-		Groups:   []backend.Group{backend.G1},
-		Sizes:    []int{1 << 10, 1 << 26},
-		Paths:    []report.Path{report.Copy, report.Arena},
+	cfg := MSM{
+		Common: Common{Backends: []string{"cpu"}},
+		Curves: []backend.Curve{backend.BN254},
+		Groups: []backend.Group{backend.G1},
+		Sizes:  []int{1 << 10, 1 << 26},
+		Paths:  []report.Path{report.Copy, report.Arena},
 	}
 	const points, scalars = 64 << 26, 32 << 26
 	alone := Sum(cfg.Needs())

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -39,76 +39,63 @@ func TransformWays() (names []string) {
 	return names
 }
 
-// TransformsConfig says what Transforms measures: every way over every curve's scalar field
-// at every size on every backend.
-type TransformsConfig struct {
-	Open     core.Opener
-	Backends []string
-	Ways     []string // of TransformWays
-	Curves   []backend.Curve
-	Sizes    []int // elements of a vector, powers of two
-	Batch    int   // vectors in one step, 1 when it is 0
-	Count    int   // timed runs, after one that is not
-	Seed     uint64
-
-	Progress Progress
-	Note     func(string)
+// Transforms measures transforms of vectors in a backend's memory: every way over every
+// curve's scalar field at every size on every backend.
+type Transforms struct {
+	Common
+	Ways   []string // of TransformWays
+	Curves []backend.Curve
+	Sizes  []int // elements of a vector, powers of two
+	Batch  int   // vectors in one step
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *TransformsConfig) Validate() error {
-	if c.Open == nil || len(c.Backends) == 0 || len(c.Ways) == 0 || len(c.Curves) == 0 || len(c.Sizes) == 0 || c.Count < 1 || c.Batch < 0 {
-		return fmt.Errorf("%w: nothing to measure: backends, ways, curves, sizes and counts must be given", backend.ErrInvalidInput)
+func (c *Transforms) Validate() error {
+	if c.Batch < 1 {
+		return refused("a batch of %d vectors", c.Batch)
 	}
-	for _, n := range c.Sizes {
-		if n < 2 || n&(n-1) != 0 {
-			return fmt.Errorf("%w: vectors of %d elements, a power of two from 2 on is wanted", backend.ErrInvalidInput, n)
-		}
-	}
-	return nil
+	return cmp.Or(c.validate(), some("ways", c.Ways), some("curves", c.Curves), powers("elements", c.Sizes, 2))
 }
 
-// Transforms measures what cfg says, and answers as MSM does.
-func Transforms(ctx context.Context, cfg TransformsConfig) (runs []report.TransformRun, infos []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+// Sheet shows the CPU backend's time beside.
+func (c *Transforms) Sheet() report.Sheet {
+	return report.Sheet{
+		Note: "Vectors are in the backend's memory. CPU ms is the CPU backend's shortest of three.",
+		Before: []report.Column{
+			report.ColumnWhat("transform", report.Stays), report.ColumnCurve(report.Stays), report.ColumnN("elements", 5),
+			report.ColumnSize("vectors", 5, "batch"), report.ColumnBackend(4),
+		},
+		After: []report.Column{report.ColumnMillis("CPU ms", 3, report.FigureCPU)},
 	}
-	cfg.Batch = max(1, cfg.Batch)
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
+}
+
+func (c *Transforms) measure(ctx context.Context, r *runner) (err error) {
+	if err := r.open(ctx, nil); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	infos = all.describe()
 	oracle := cpu.New(cpu.Options{})
 	defer func() { err = errors.Join(err, oracle.Close()) }()
 	known, _ := backend.As[backend.Programs](oracle)
-	for _, curve := range cfg.Curves {
-		for _, n := range cfg.Sizes {
+	for _, curve := range c.Curves {
+		able := r.withPrograms(backend.ScalarOf(curve))
+		for _, n := range c.Sizes {
 			for _, way := range transformWays {
-				if !slices.Contains(cfg.Ways, way.name) {
+				if len(able) == 0 || !slices.Contains(c.Ways, way.name) {
 					continue
 				}
-				w := &transformWork{curve: curve, n: n, batch: cfg.Batch, way: way}
-				if err := w.answer(ctx, known, cfg.Seed); err != nil {
-					return runs, infos, err
+				w := &transformWork{curve: curve, n: n, batch: c.Batch, way: way}
+				if err := w.answer(ctx, known, c.Seed); err != nil {
+					return err
 				}
-				for _, e := range all {
-					run, err := w.measure(ctx, &cfg, e)
-					if err != nil {
-						return runs, infos, err
-					}
-					if run != nil {
-						runs = append(runs, *run)
+				for _, e := range able {
+					if err := w.compare(ctx, r, e); err != nil {
+						return err
 					}
 				}
 			}
 		}
 	}
-	if len(runs) == 0 {
-		return nil, infos, fmt.Errorf("%w: no backend has programs over these fields", backend.ErrUnsupported)
-	}
-	return runs, infos, nil
+	return nil
 }
 
 // transformWork is vectors, and their transforms by the CPU backend, which are gnark-crypto's.
@@ -136,38 +123,32 @@ func (w *transformWork) answer(ctx context.Context, b backend.Programs, seed uin
 		if w.want, err = answer(); err != nil {
 			return err
 		}
-		took, err := repeated(oracleTries, step)
-		w.took = record.Min(took)
-		return err
+		var all []time.Duration
+		for range oracleTries {
+			took, err := clock(step)()
+			if err != nil {
+				return err
+			}
+			all = append(all, took)
+		}
+		w.took = record.Min(all)
+		return nil
 	})
 }
 
 // on gives what runs the transform of vectors in a backend's memory, and what writes them
 // there before, and reads the answer.
-func (w *transformWork) on(ctx context.Context, b backend.Programs, do func(step func() error, answer func() ([]byte, error)) error) (err error) {
-	field := backend.ScalarOf(w.curve)
-	var ids []backend.SpaceID
-	defer func() {
-		for _, id := range ids {
-			err = errors.Join(err, b.FreeSpace(context.WithoutCancel(ctx), id))
-		}
-	}()
-	space := func() (backend.Range, error) {
-		id, err := b.NewSpace(ctx, field, w.n*w.batch)
-		if err == nil {
-			ids = append(ids, id)
-		}
-		return backend.Range{Space: id, Count: w.n * w.batch}, err
-	}
-	from, err := space()
-	if err != nil {
-		return err
-	}
+func (w *transformWork) on(ctx context.Context, b backend.Programs,
+	do func(step func() error, answer func() ([]byte, error)) error) (err error) {
+	s := &spaces{of: b}
+	defer func() { err = errors.Join(err, s.free(ctx)) }()
+	from := s.take(ctx, backend.ScalarOf(w.curve), w.n*w.batch)
 	to := from // in place
 	if w.way.step.From == w.way.step.To {
-		if to, err = space(); err != nil {
-			return err
-		}
+		to = s.take(ctx, backend.ScalarOf(w.curve), w.n*w.batch)
+	}
+	if s.err != nil {
+		return s.err
 	}
 	t := w.way.step
 	t.Src, t.Dst, t.Batch = from, to, w.batch
@@ -183,57 +164,50 @@ func (w *transformWork) on(ctx context.Context, b backend.Programs, do func(step
 	})
 }
 
-// repeated times a function so many times.
-func repeated(count int, f func() error) (took []time.Duration, err error) {
-	for range count {
-		start := time.Now()
-		if err := f(); err != nil {
-			return nil, err
+// compare times the transform on one backend. The first answer, which is not timed, is
+// compared.
+func (w *transformWork) compare(ctx context.Context, r *runner, e *single) error {
+	b, _ := backend.As[backend.Programs](e.only)
+	return w.on(ctx, b, func(step func() error, answer func() ([]byte, error)) error {
+		run := report.Run{Op: "ntt", What: w.way.order, Curve: w.curve.String(), N: w.n, Checked: true, Oracle: "gnark-crypto"}
+		run.Size("batch", w.batch)
+		run.Took(report.FigureCPU, w.took)
+		t := r.trial(fmt.Sprintf("%s of %d %v on %s", w.way.name, w.n, backend.ScalarOf(w.curve), e.name), r.series(e, run, clock(step)))
+		t.warmup, t.tight = 0, true
+		got, err := answer()
+		if err == nil && !bytes.Equal(got, w.want) {
+			err = fmt.Errorf("%w: a transform other than gnark-crypto's", ErrWrong)
 		}
-		took = append(took, time.Since(start))
-	}
-	return took, nil
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.stage, err)
+		}
+		return r.compare(ctx, t)
+	})
 }
 
-// measure times the transform on one backend, nil if that has none.
-func (w *transformWork) measure(ctx context.Context, cfg *TransformsConfig, e *single) (*report.TransformRun, error) {
-	field := backend.ScalarOf(w.curve)
-	b, ok := backend.As[backend.Programs](e.only)
-	if !ok || !e.info.Can.HasPrograms(field) {
-		if cfg.Note != nil {
-			cfg.Note(fmt.Sprintf("backend %s has no programs over %v: left out", e.name, field))
-		}
-		return nil, nil
+// spaces is memory of a backend that is taken piece by piece.
+type spaces struct {
+	of  backend.Programs
+	ids []backend.SpaceID
+	err error // the first
+}
+
+// take takes a space and returns all of it.
+func (s *spaces) take(ctx context.Context, e backend.Element, count int) backend.Range {
+	if s.err != nil {
+		return backend.Range{}
 	}
-	run := &report.TransformRun{Op: "ntt", Curve: w.curve.String(), Order: w.way.order, N: w.n, Batch: w.batch, Backend: e.name,
-		Version: e.info.Version, Device: e.device(), Seed: cfg.Seed, Count: cfg.Count, CPU: record.Millis(w.took), Oracle: "gnark-crypto"}
-	if w.batch > 1 {
-		run.Order += fmt.Sprintf(", %d of them", w.batch)
+	id, err := s.of.NewSpace(ctx, e, count)
+	if s.err = err; err == nil {
+		s.ids = append(s.ids, id)
 	}
-	stage := fmt.Sprintf("%s of %d %v on %s", w.way.name, w.n, field, e.name)
-	err := w.on(ctx, b, func(step func() error, answer func() ([]byte, error)) error {
-		got, err := answer() // the run that is not timed
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(got, w.want) {
-			return fmt.Errorf("%w: a transform other than gnark-crypto's", ErrWrong)
-		}
-		run.Checked = true
-		done := 0
-		samples, err := repeated(cfg.Count, func() error {
-			cfg.Progress.tell(stage, done, cfg.Count)
-			done++
-			return step()
-		})
-		cfg.Progress.tell(stage, cfg.Count, cfg.Count)
-		if err == nil {
-			run.Min, run.Median, run.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", stage, err)
+	return backend.Range{Space: id, Count: count}
+}
+
+// free frees what was taken.
+func (s *spaces) free(ctx context.Context) (err error) {
+	for _, id := range s.ids {
+		err = errors.Join(err, s.of.FreeSpace(context.WithoutCancel(ctx), id))
 	}
-	return run, nil
+	return err
 }

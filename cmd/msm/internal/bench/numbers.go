@@ -2,13 +2,13 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -17,26 +17,21 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/randprog"
-	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// NumbersConfig says what Numbers measures: every operation at every width on every
-// backend.
-type NumbersConfig struct {
-	Open     core.Opener
-	Backends []string // timed in turn
-	Ops      []backend.NumberOp
-	Bits     []int
+// Numbers measures operations on batches of numbers: every operation at every width on every
+// backend, in turns.
+type Numbers struct {
+	Common
+	Ops  []backend.NumberOp
+	Bits []int
 	// Sizes are how many elements a batch has; none chooses by the operation and width, or
 	// by Words, which is how many words an operand has.
 	Sizes []int
 	Words int
-	Count int // timed runs, after one that is not
-	Seed  uint64
 	// Paths are where operands are, report.Host and report.Resident; none is both. A
 	// resident program has the operation Steps times; 0 is once.
 	Paths []string
@@ -44,32 +39,42 @@ type NumbersConfig struct {
 	// Check compares every answer with math/big's: that of the backend "reference".
 	// Without it a sample is compared, of operations that answer for each element.
 	Check bool
-
-	Progress Progress
-	Note     func(string)
 }
 
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
-func (c *NumbersConfig) Validate() error {
-	if c.Open == nil || len(c.Backends) == 0 || len(c.Ops) == 0 || len(c.Bits) == 0 || c.Count < 1 || c.Words < 0 || c.Steps < 0 {
-		return fmt.Errorf("%w: nothing to measure: backends, operations, widths and a count must be given", backend.ErrInvalidInput)
-	}
-	for _, b := range c.Bits {
-		if b < 2 || b > 32*backend.MaxLong {
-			return fmt.Errorf("%w: numbers of %d bits", backend.ErrInvalidInput, b)
-		}
+func (c *Numbers) Validate() error {
+	if c.Words < 0 || c.Steps < 0 {
+		return refused("%d words, %d steps", c.Words, c.Steps)
 	}
 	for _, n := range c.Sizes {
 		if n < 1 {
-			return fmt.Errorf("%w: a batch of %d elements", backend.ErrInvalidInput, n)
+			return refused("a batch of %d elements", n)
 		}
 	}
-	return nil
+	return cmp.Or(c.validate(), some("operations", c.Ops), within("bits", c.Bits, 2, 32*backend.MaxLong))
+}
+
+// Sheet shows elements a second.
+func (c *Numbers) Sheet() report.Sheet {
+	return report.Sheet{
+		Note: `Operands: host, written before and answers read after, within the time; resident, in the backend's memory;
+of a program with the operation several times the time is of one.
+One modulus for all elements, exponents of the full width.`,
+		Before: []report.Column{
+			report.ColumnWhat("operation", report.Stays), report.ColumnSize("bits", report.Stays, "bits"),
+			report.Text("n", 6, func(r *report.Run) string { return fmt.Sprint(r.N) }),
+			report.ColumnBackend(8), report.ColumnInput("operands", 7, report.InputPath),
+		},
+		After: []report.Column{
+			report.Text("a second", 5, func(r *report.Run) string { return fmt.Sprintf("%.4g", r.Rate()) }),
+			report.Text("GB/s", 0, func(r *report.Run) string { return fmt.Sprintf("%.4g", 4e-6*r.Value("words")/r.Median) }),
+		},
+	}
 }
 
 // sizes returns how many elements batches have.
-func (c *NumbersConfig) sizes(op backend.NumberOp, bits int) []int {
+func (c *Numbers) sizes(op backend.NumberOp, bits int) []int {
 	if len(c.Sizes) > 0 {
 		return c.Sizes
 	}
@@ -77,7 +82,7 @@ func (c *NumbersConfig) sizes(op backend.NumberOp, bits int) []int {
 }
 
 // elements returns how many elements a batch has where no size is given.
-func (c *NumbersConfig) elements(op backend.NumberOp, bits int) int {
+func (c *Numbers) elements(op backend.NumberOp, bits int) int {
 	switch {
 	case c.Words > 0:
 		return max(1, c.Words/((bits+31)/32))
@@ -251,134 +256,102 @@ func (l *numberWork) compared() (n int) {
 	return n
 }
 
-// right reports whether an answer is what is wanted.
-func (l *numberWork) right(answer []byte) bool {
+// wrong counts an answer that is not what is wanted.
+func (l *numberWork) wrong(answer []byte) int {
 	for _, p := range l.want {
 		if !bytes.Equal(answer[p.at:p.at+len(p.bytes)], p.bytes) {
-			return false
+			return 1
 		}
 	}
-	return true
+	return 0
 }
 
-// Numbers measures what cfg says, and answers as MSM does.
-func Numbers(ctx context.Context, cfg NumbersConfig) (runs []report.NumberRun, infos []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+func (c *Numbers) measure(ctx context.Context, r *runner) error {
+	if err := r.open(ctx, nil); err != nil {
+		return err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	infos = all.describe()
-	for _, op := range cfg.Ops {
-		for _, bits := range cfg.Bits {
-			for _, n := range cfg.sizes(op, bits) {
-				l := newNumberWork(op, bits, n, cfg.Seed)
-				if err := l.oracle(ctx, cfg.Check); err != nil {
-					return runs, infos, err
+	for _, op := range c.Ops {
+		able := r.able(op.String(), func(can backend.Capabilities) bool { return can.HasNumbers(op) })
+		for _, bits := range c.Bits {
+			for _, n := range c.sizes(op, bits) {
+				if len(able) == 0 {
+					continue
 				}
-				done, err := l.measure(ctx, &cfg, all)
-				runs = append(runs, done...)
-				if err != nil {
-					return runs, infos, err
+				l := newNumberWork(op, bits, n, c.Seed)
+				if err := l.oracle(ctx, c.Check); err != nil {
+					return err
+				}
+				if err := l.compare(ctx, c, r, able); err != nil {
+					return err
 				}
 			}
 		}
 	}
-	if len(runs) == 0 {
-		return nil, infos, fmt.Errorf("%w: no backend has any of the operations", backend.ErrUnsupported)
-	}
-	for _, r := range runs {
-		if r.Wrong > 0 {
-			err = errors.Join(err, fmt.Errorf("%w: %s, %s of %d bits: %d answers", ErrWrong, r.Backend, r.Number, r.Bits, r.Wrong))
-		}
-	}
-	return runs, infos, err
+	return nil
 }
 
-// numberSeries is the runs of one backend with one workload in its memory.
-type numberSeries struct {
+// numbersOn is a workload in one backend's memory.
+type numbersOn struct {
 	s              *arith.Session
 	dst, a, b, m   *arith.Batch
 	host, resident *arith.Program
 	answer         *arith.Numbers // of host
 	read           *arith.Program // of a resident answer
 	residentAnswer *arith.Numbers
-	runs           []report.NumberRun
-	samples        [][]time.Duration
 }
 
-// measure times one workload on every backend that has the operation, in turns.
-func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engines) (runs []report.NumberRun, err error) {
-	var timed []*numberSeries
-	defer func() {
-		for _, one := range timed {
-			err = errors.Join(err, one.s.Close())
+// compare times one workload on every backend that has the operation.
+func (l *numberWork) compare(ctx context.Context, c *Numbers, r *runner, able engines) (err error) {
+	n, steps := l.step.A.Count, max(c.Steps, 1)
+	t := r.trial(fmt.Sprintf("%v of %d bits, %d elements", l.op, l.bits, n))
+	for _, e := range able {
+		on, failed := l.on(ctx, e, steps)
+		if failed != nil {
+			return failed
 		}
-	}()
-	n, steps := l.step.A.Count, max(cfg.Steps, 1)
-	for _, e := range all {
-		if !e.info.Can.HasNumbers(l.op) {
-			if cfg.Note != nil {
-				cfg.Note(fmt.Sprintf("backend %s has no %v: left out", e.name, l.op))
-			}
-			continue
-		}
-		one, err := l.on(ctx, e, steps)
-		if err != nil {
-			return nil, err
+		defer func() { err = errors.Join(err, on.s.Close()) }()
+		if err := on.host.Run(ctx); err != nil { // it writes the operands of resident programs too
+			return err
 		}
 		for _, where := range []string{report.Host, report.Resident} {
-			if len(cfg.Paths) > 0 && !slices.Contains(cfg.Paths, where) {
-				continue
-			}
-			run := report.NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
-				Device: e.device(), Where: where, Seed: cfg.Seed, Words: l.moved()}
-			if where == report.Resident {
-				run.Steps = steps
-			}
-			one.runs = append(one.runs, run)
-		}
-		one.samples = make([][]time.Duration, len(one.runs))
-		timed = append(timed, one)
-		if err := one.host.Run(ctx); err != nil {
-			return nil, err
-		}
-	}
-	stage := fmt.Sprintf("%v of %d bits, %d elements", l.op, l.bits, n)
-	for round := range cfg.Count + 1 {
-		cfg.Progress.tell(stage, round, cfg.Count+1)
-		for _, one := range timed {
-			for k := range one.runs {
-				took, err := l.once(ctx, one, &one.runs[k])
-				if err != nil {
-					return nil, err
-				}
-				if round > 0 {
-					one.samples[k] = append(one.samples[k], took)
-				}
+			if len(c.Paths) == 0 || slices.Contains(c.Paths, where) {
+				t.series = append(t.series, l.series(ctx, r, e, on, where, steps))
 			}
 		}
 	}
-	cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
-	for _, one := range timed {
-		for k := range one.runs {
-			r := &one.runs[k]
-			r.Count, r.Min, r.Median, r.Samples = cfg.Count, record.Millis(record.Min(one.samples[k])), record.Millis(record.Median(one.samples[k])), record.AllMillis(one.samples[k])
-			if l.want != nil {
-				r.Oracle, r.Compared, r.Checked = "math/big", l.compared(), r.Wrong == 0
+	return r.compare(ctx, t)
+}
+
+// series returns the series of a backend with operands on the host or resident. Resident
+// operands are those that were loaded; answers are read outside of the time then, and the time
+// is that of a program divided by its steps.
+func (l *numberWork) series(ctx context.Context, r *runner, e *single, on *numbersOn, where string, steps int) *series {
+	run := report.Run{Op: report.OpNumbers, What: l.op.String(), N: l.step.A.Count}
+	run.Size("bits", l.bits)
+	run.Input(report.InputPath, where)
+	run.Figure("words", "", float64(l.moved()))
+	answer, once := on.answer, clock(func() error { return on.host.Run(ctx) })
+	if where == report.Resident {
+		run.Size("steps", steps)
+		answer, once = on.residentAnswer, func() (time.Duration, error) {
+			took, err := clock(func() error { return on.resident.Run(ctx) })()
+			if err == nil {
+				err = on.read.Run(ctx)
 			}
-			runs = append(runs, *r)
+			return took / time.Duration(steps), err
 		}
 	}
-	return runs, nil
+	s := r.series(e, run, once)
+	if l.want != nil {
+		s.run.Oracle, s.run.Compared = "math/big", l.compared()
+		s.check = func() (int, error) { return l.wrong(layout.Bytes(answer.Words)), nil }
+	}
+	return s
 }
 
 // on opens a session of package arith with room for the workload, and makes its programs:
 // one that writes, computes and reads, one that computes some times, and one that reads.
-func (l *numberWork) on(ctx context.Context, e *single, steps int) (*numberSeries, error) {
+func (l *numberWork) on(ctx context.Context, e *single, steps int) (*numbersOn, error) {
 	room := 0
 	for _, b := range []backend.Batch{l.step.M, l.step.A, l.step.B, l.step.Dst} {
 		room += arith.Words(32*b.Words, b.Count)
@@ -387,7 +360,7 @@ func (l *numberWork) on(ctx context.Context, e *single, steps int) (*numberSerie
 	if err != nil {
 		return nil, err
 	}
-	one := &numberSeries{s: s, host: s.Program(), resident: s.Program(), read: s.Program()}
+	one := &numbersOn{s: s, host: s.Program(), resident: s.Program(), read: s.Program()}
 	for _, o := range []struct {
 		of *backend.Batch
 		to **arith.Batch
@@ -418,7 +391,7 @@ func (l *numberWork) on(ctx context.Context, e *single, steps int) (*numberSerie
 }
 
 // add adds the operation to a program.
-func (one *numberSeries) add(l *numberWork, p *arith.Program) {
+func (one *numbersOn) add(l *numberWork, p *arith.Program) {
 	dst, a, b, m, n := one.dst, one.a, one.b, one.m, l.step.Degree
 	switch l.op {
 	case backend.NumResize:
@@ -479,29 +452,4 @@ func (l *numberWork) moved() int {
 		n += r.Count
 	}
 	return n
-}
-
-// once times one batch, from the host or resident, and judges the answer. Resident operands
-// are those that were loaded; answers are read outside of the time then, and the time is
-// that of a program divided by its steps.
-func (l *numberWork) once(ctx context.Context, one *numberSeries, run *report.NumberRun) (time.Duration, error) {
-	p, answer := one.host, one.answer
-	if run.Where == report.Resident {
-		p, answer = one.resident, one.residentAnswer
-	}
-	runtime.GC()
-	start := time.Now()
-	err := p.Run(ctx)
-	took := time.Since(start)
-	if err == nil && run.Where == report.Resident {
-		took /= time.Duration(run.Steps)
-		err = one.read.Run(ctx)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if !l.right(layout.Bytes(answer.Words)) {
-		run.Wrong++
-	}
-	return took, nil
 }

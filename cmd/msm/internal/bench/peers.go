@@ -19,30 +19,24 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	core "github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// PeersConfig says what Peers measures: every program of a folder, in turns with a backend.
-type PeersConfig struct {
-	Open     core.Opener
-	Backend  string
+// Peers measures every program of a folder with another library's MSMs or transforms, in turns
+// with a backend. A program that fails is left out, with a note; so is one whose answers are
+// not right, and then the error is ErrWrong.
+type Peers struct {
+	Common            // with one backend
 	Programs string   // the folder that bench/peers/build made
 	Only     []string // of its programs; none is all
 	Curves   []backend.Curve
-	Sizes    []int // powers of two
-	Count    int   // timed runs of each program, after one that is not
-	Seed     uint64
-	CacheDir string        // for points
+	Sizes    []int         // powers of two
 	Patience time.Duration // with a program, until it is ready and for each answer; 0 is two minutes
-
-	Progress Progress
-	Note     func(string) // hears of programs that are left out, and why
 }
 
 // peerPrograms is peers.json of a folder: what bench/peers/build built, and how.
@@ -58,27 +52,56 @@ type peerProgram struct {
 	Multiples                 []int // to try, each; 0 is as the library chooses
 }
 
-// What is in a PeerRun's times.
+// What is in the times.
 const (
-	timedPeerMSM       = "a call: scalars come from host memory that the card reads directly, points and their multiples are on the card before"
+	timedPeerMSM = "a call: scalars come from host memory that the card reads directly, " +
+		"points and their multiples are on the card before"
 	timedPeerTransform = "a call on a vector on the card, until it is done"
 )
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *PeersConfig) Validate() error {
-	if c.Open == nil || c.Backend == "" || c.Programs == "" || len(c.Curves) == 0 || len(c.Sizes) == 0 || c.Count < 1 {
-		return fmt.Errorf("%w: nothing to measure: a folder of programs, a backend, curves, sizes and a count must be given", backend.ErrInvalidInput)
+func (c *Peers) Validate() error {
+	if c.Programs == "" || len(c.Backends) > 1 {
+		return refused("programs are in a folder, and compared with one backend")
 	}
-	for _, n := range c.Sizes {
-		if n < 2 || n&(n-1) != 0 {
-			return fmt.Errorf("%w: size %d, powers of two from 2 on are compared", backend.ErrInvalidInput, n)
+	if err := cmp.Or(c.validate(), some("curves", c.Curves), powers("points and elements", c.Sizes, 2)); err != nil {
+		return err
+	}
+	_, err := c.read()
+	return err
+}
+
+// Sheet shows how many times pippin's median the others' are.
+func (c *Peers) Sheet() report.Sheet {
+	return report.Sheet{
+		Before: []report.Column{
+			report.ColumnCurve(report.Stays),
+			report.Text("what", report.Stays, func(r *report.Run) string { return cmp.Or(r.What, "MSM "+r.Group) }),
+			report.ColumnN("n", report.Stays), report.ColumnInput("library", report.Stays, report.InputLibrary),
+			report.ColumnSize("multiples", 2, "multiples"),
+		},
+		After: []report.Column{{Head: "x pippin's", Keep: 4, Of: againstPippin}},
+	}
+}
+
+func againstPippin(runs []report.Run) func(*report.Run) string {
+	work := func(r *report.Run) string { return fmt.Sprint(r.Op, r.Curve, r.Group, r.What, r.N) }
+	own := map[string]float64{}
+	for _, r := range runs {
+		if r.Inputs[report.InputLibrary] == report.Pippin {
+			own[work(&r)] = r.Median
 		}
 	}
-	return nil
+	return func(r *report.Run) string {
+		if own[work(r)] == 0 {
+			return report.NoFigure
+		}
+		return fmt.Sprintf("%.2f", r.Median/own[work(r)])
+	}
 }
 
 // read returns what the folder has and the configuration wants.
-func (c *PeersConfig) read() (all peerPrograms, err error) {
+func (c *Peers) read() (all peerPrograms, err error) {
 	text, err := os.ReadFile(filepath.Join(c.Programs, "peers.json"))
 	if err != nil {
 		return all, fmt.Errorf("%w: %w: make the folder with bench/peers/build", backend.ErrInvalidInput, err)
@@ -95,65 +118,50 @@ func (c *PeersConfig) read() (all peerPrograms, err error) {
 	return all, nil
 }
 
-// Peers measures what cfg says, and answers as MSM does. A program that fails is left out,
-// with a note; so is one whose answers are not right, and then the error is ErrWrong.
-func Peers(ctx context.Context, cfg PeersConfig) (_ []report.PeerRun, _ []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
-	}
-	programs, err := cfg.read()
+func (c *Peers) measure(ctx context.Context, r *runner) (err error) {
+	programs, err := c.read()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	all, err := openEngines(ctx, cfg.Open, []string{cfg.Backend}, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
+	if err := r.open(ctx, nil); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	if d := all[0].info.Devices; len(d) > 1 {
-		return nil, all.describe(), fmt.Errorf("%w: the backend has %d cards, a library takes one: choose it with PIPPIN_GPU_DEVICES and CUDA_VISIBLE_DEVICES", backend.ErrInvalidInput, len(d))
+	if d := r.engines[0].info.Devices; len(d) > 1 {
+		return refused("the backend has %d cards, a library takes one: choose it with PIPPIN_GPU_DEVICES and CUDA_VISIBLE_DEVICES", len(d))
 	}
 	folder, err := os.MkdirTemp("", "msm-peers-")
 	if err != nil {
-		return nil, all.describe(), err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	p := &peers{cfg: cfg, programs: programs, engine: all[0], folder: folder}
-	for _, c := range cfg.Curves {
-		if len(all.with(c, cfg.Note)) == 0 {
+	p := &peers{runner: r, cfg: c, programs: programs, engine: r.engines[0], folder: folder}
+	for _, curve := range c.Curves {
+		if len(r.able(curve.String(), hasCurve(curve))) == 0 {
 			continue
 		}
 		for _, g := range backend.Groups() {
-			if err := p.msms(ctx, c, g); err != nil {
-				return p.runs, all.describe(), err
+			if err := p.msms(ctx, curve, g); err != nil {
+				return err
 			}
 		}
-		if err := p.transforms(ctx, c); err != nil {
-			return p.runs, all.describe(), err
+		if err := p.transforms(ctx, curve); err != nil {
+			return err
 		}
-	}
-	if len(p.runs) == 0 {
-		err = fmt.Errorf("%w: no program of %s has one of the curves and answered", backend.ErrUnsupported, cfg.Programs)
 	}
 	if p.wrong > 0 {
-		err = errors.Join(err, fmt.Errorf("%w: of %d programs, which are left out", ErrWrong, p.wrong))
+		return fmt.Errorf("%w: of %d programs, which are left out", ErrWrong, p.wrong)
 	}
-	for _, r := range p.runs {
-		if r.Wrong > 0 {
-			err = errors.Join(err, fmt.Errorf("%w: %s, %s, %s: %d answers", ErrWrong, r.Library, r.Curve, units.FormatSize(r.N), r.Wrong))
-		}
-	}
-	return p.runs, all.describe(), err
+	return nil
 }
 
-// peers is a call of Peers.
+// peers is a measurement of programs that runs.
 type peers struct {
-	cfg      PeersConfig
+	*runner
+	cfg      *Peers
 	programs peerPrograms
 	engine   *single
 	folder   string // for inputs
-	runs     []report.PeerRun
-	wrong    int // programs that were left out because of their answers
+	wrong    int    // programs that were left out because of their answers
 }
 
 // of returns the programs that compute something of a curve.
@@ -170,60 +178,42 @@ func (p *peers) file(name string, content []byte) (string, error) {
 }
 
 // msms compares MSMs of a group at all sizes.
-func (p *peers) msms(ctx context.Context, c backend.Curve, g backend.Group) (err error) {
+func (p *peers) msms(ctx context.Context, c backend.Curve, g backend.Group) error {
 	programs := p.of("msm", c, g.String())
 	if len(programs) == 0 {
 		return nil
 	}
 	most := slices.Max(p.cfg.Sizes)
-	typed, err := groupOf(c, g)
-	if err != nil {
-		return err
-	}
-	points, err := fixtures.NewPoints(c, g, p.cfg.Seed)
-	if err != nil {
-		return err
-	}
-	stage := fmt.Sprintf("%v %v: %s points", c, g, units.FormatSize(most))
-	cache := fixtures.Cache{Dir: p.cfg.CacheDir, Note: p.cfg.Note, Progress: func(done, total int) { p.cfg.Progress.tell(stage, done, total) }}
-	f, err := cache.Open(ctx, points, most)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	all, err := f.Bytes()
-	if err != nil {
-		return err
-	}
-	pointsFile, err := p.file("points", all[:most*points.Size()])
-	if err != nil {
-		return err
-	}
-	scalars, err := fixtures.Scalars(c, fixtures.Uniform, p.cfg.Seed, most)
-	if err != nil {
-		return err
-	}
-	scalarsFile, err := p.file("scalars", plainScalars(c, scalars))
-	if err != nil {
-		return err
-	}
-	for _, n := range p.cfg.Sizes {
-		mine := scalars[:n*len(scalars)/most]
-		want, err := points.Expected(0, mine)
+	return p.readPoints(ctx, c, g, most, func(in *inputs) error {
+		pointsFile, err := p.file("points", in.bytes[:most*in.points.Size()])
 		if err != nil {
 			return err
 		}
-		if err := p.msm(ctx, typed, programs, all[:n*points.Size()], mine, want, []string{pointsFile, scalarsFile, strconv.Itoa(n)},
-			report.PeerRun{Op: report.OpPeer, Curve: c.String(), Group: g.String(), N: n, Timed: timedPeerMSM, Oracle: report.Oracle}); err != nil {
+		scalars, err := fixtures.Scalars(c, fixtures.Uniform, p.Seed, most)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		scalarsFile, err := p.file("scalars", plainScalars(c, scalars))
+		if err != nil {
+			return err
+		}
+		for _, n := range p.cfg.Sizes {
+			args := []string{pointsFile, scalarsFile, strconv.Itoa(n)}
+			if err := p.msm(ctx, in, programs, n, scalars[:n*len(scalars)/most], args); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // msm compares MSMs of one size.
-func (p *peers) msm(ctx context.Context, typed group, programs []peerProgram, points, scalars, want []byte, args []string, run report.PeerRun) (err error) {
-	b, err := typed.load(ctx, p.engine.Engine, points, msm.Multiples(64))
+func (p *peers) msm(ctx context.Context, in *inputs, programs []peerProgram, n int, scalars []byte, args []string) (err error) {
+	want, err := in.points.Expected(0, scalars)
+	if err != nil {
+		return err
+	}
+	b, err := in.load(ctx, p.engine.Engine, in.bytes[:n*in.points.Size()], msm.Multiples(64))
 	if err != nil {
 		return err
 	}
@@ -232,13 +222,13 @@ func (p *peers) msm(ctx context.Context, typed group, programs []peerProgram, po
 	if p.engine.shared {
 		path = report.Arena
 	}
-	in, err := b.scalars(ctx, 0, scalars, path)
+	input, err := b.scalars(ctx, 0, scalars, path)
 	if err != nil {
 		return err
 	}
-	defer in.free()
+	defer input.free()
 	own := func() (bool, time.Duration, error) {
-		got, took, err := in.msm(ctx)
+		got, took, err := input.msm(ctx)
 		return bytes.Equal(got, want), took, err
 	}
 	var turns []turn
@@ -248,6 +238,8 @@ func (p *peers) msm(ctx context.Context, typed group, programs []peerProgram, po
 				func(answer []byte) (bool, error) { return bytes.Equal(answer, want), nil }})
 		}
 	}
+	run := report.Run{Op: report.OpPeer, Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Oracle: discreteLogarithms}
+	run.Note("timed", timedPeerMSM)
 	return p.turns(ctx, run, own, turns)
 }
 
@@ -262,7 +254,7 @@ func (p *peers) transforms(ctx context.Context, c backend.Curve) error {
 		return err
 	}
 	for _, n := range p.cfg.Sizes {
-		elements, err := fixtures.Scalars(c, fixtures.Uniform, p.cfg.Seed, n)
+		elements, err := fixtures.Scalars(c, fixtures.Uniform, p.Seed, n)
 		if err != nil {
 			return err
 		}
@@ -307,7 +299,7 @@ func transform[E comparable](ctx context.Context, t transforming, f *vector.Fiel
 	if err != nil {
 		return err
 	}
-	values, powers, err := valuesOf(ctx, t.cfg.Open, f, polynomial)
+	values, powers, err := valuesOf(ctx, t.Open, f, polynomial)
 	if err != nil {
 		return err
 	}
@@ -356,13 +348,14 @@ func transform[E comparable](ctx context.Context, t transforming, f *vector.Fiel
 	for _, program := range t.programs {
 		turns = append(turns, turn{program, 0, []string{t.input, t.output, strconv.Itoa(t.n), order}, check})
 	}
-	return t.turns(ctx, report.PeerRun{Op: report.OpPeerTransform, Curve: t.curve.String(), Order: orderNames[t.order], N: t.n,
-		Timed: timedPeerTransform, Oracle: "the CPU's transform"}, own, turns)
+	run := report.Run{Op: report.OpPeerTransform, What: orderNames[t.order], Curve: t.curve.String(), N: t.n, Oracle: "the CPU's transform"}
+	run.Note("timed", timedPeerTransform)
+	return t.turns(ctx, run, own, turns)
 }
 
 // valuesOf returns the values of a polynomial at the powers of gnark-crypto's root of
 // unity, in natural order, and these powers: the values of X. The CPU computes them.
-func valuesOf[E comparable](ctx context.Context, open core.Opener, f *vector.Field[E], polynomial []E) (values, powers []E, err error) {
+func valuesOf[E comparable](ctx context.Context, open engine.Opener, f *vector.Field[E], polynomial []E) (values, powers []E, err error) {
 	e, err := openEngine(ctx, open, "cpu", nil)
 	if err != nil {
 		return nil, nil, err
@@ -450,82 +443,92 @@ type turn struct {
 }
 
 // turns has pippin compute in turns with one program after the other, and adds a run of
-// each: a drift of the machine's speed meets both alike.
-func (p *peers) turns(ctx context.Context, run report.PeerRun, own func() (bool, time.Duration, error), turns []turn) error {
-	run.Device = p.engine.device()
-	var ours tally
+// each: a drift of the machine's speed meets both alike. pippin's run has the rounds beside
+// all of them.
+func (p *peers) turns(ctx context.Context, run report.Run, own func() (bool, time.Duration, error), turns []turn) error {
 	if _, _, err := own(); err != nil {
 		return err
 	}
-	var theirs []report.PeerRun
+	ours := p.peerSeries(run, own)
+	ours.run.Input(report.InputLibrary, report.Pippin)
+	var theirs []*series
 	for _, t := range turns {
-		var all tally
-		stage := fmt.Sprintf("%s %s%s %s: %s", run.Curve, run.Group, run.Order, units.FormatSize(run.N), t.program.Name)
-		p.cfg.Progress.tell(stage, 0, 1+p.cfg.Count)
-		peer, err := startPeer(ctx, filepath.Join(p.cfg.Programs, t.program.Name), t.args, cmp.Or(p.cfg.Patience, 2*time.Minute))
-		for round := 0; err == nil && round <= p.cfg.Count; round++ {
-			runtime.GC()
-			right, took, failed := own()
-			if failed != nil {
-				peer.end()
-				return failed
-			}
-			ours.add(round > 0, right, took)
-			var answer []byte
-			if answer, took, err = peer.ask(); err == nil {
-				right, err = t.check(answer)
-				all.add(round > 0, right, took)
-			}
-			p.cfg.Progress.tell(stage, 1+round, 1+p.cfg.Count)
-		}
-		err = errors.Join(err, peer.end())
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+		s, err := p.turn(ctx, run, ours, t)
 		if err != nil {
-			p.note("%s, %s: left out: %v", t.program.Name, units.FormatSize(run.N), err)
-			continue
+			return err
 		}
-		if all.wrong > 0 { // by the library or by our program for it
-			p.note("%s, %s: left out: %d of its %d answers are not right", t.program.Name, units.FormatSize(run.N), all.wrong, 1+p.cfg.Count)
-			p.wrong++
-			continue
+		if s != nil {
+			theirs = append(theirs, s)
 		}
-		r := run
-		r.Library, r.Commit, r.Multiples, r.Note = t.program.Library, t.program.Commit, t.multiples, peer.note
-		r.Flags = "nvcc " + p.programs.Compiler + ", " + p.programs.Flags
-		theirs = append(theirs, all.fill(r))
 	}
 	if len(theirs) > 0 {
-		run.Library = report.Pippin
-		p.runs = append(append(p.runs, ours.fill(run)), theirs...)
+		for _, s := range append([]*series{ours}, theirs...) {
+			p.runs = append(p.runs, s.result())
+		}
 	}
 	return nil
 }
 
-func (p *peers) note(format string, a ...any) {
-	if p.cfg.Note != nil {
-		p.cfg.Note(fmt.Sprintf(format, a...))
+// peerSeries returns the series of one library, whose answers are judged when they are there.
+func (p *peers) peerSeries(run report.Run, compute func() (bool, time.Duration, error)) *series {
+	right := false
+	s := &series{run: run.Clone()}
+	s.run.Device = p.engine.device()
+	s.once = func() (took time.Duration, err error) {
+		right, took, err = compute()
+		return took, err
 	}
+	s.check = func() (int, error) {
+		if right {
+			return 0, nil
+		}
+		return 1, nil
+	}
+	return s
 }
 
-// tally is the times and answers of one library.
-type tally struct {
-	samples []time.Duration
-	wrong   int
-}
-
-func (t *tally) add(timed, right bool, took time.Duration) {
-	if timed {
-		t.samples = append(t.samples, took)
+// turn has pippin and one program compute in turns, and returns the program's series: nil if it
+// is left out.
+func (p *peers) turn(ctx context.Context, run report.Run, ours *series, t turn) (*series, error) {
+	name := fmt.Sprintf("%s, %s", t.program.Name, units.FormatSize(run.N))
+	peer, err := startPeer(ctx, filepath.Join(p.cfg.Programs, t.program.Name), t.args, cmp.Or(p.cfg.Patience, 2*time.Minute))
+	var theirs *series
+	var broken error // of pippin
+	if err == nil {
+		theirs = p.peerSeries(run, func() (right bool, took time.Duration, _ error) {
+			var answer []byte
+			if answer, took, err = peer.ask(); err == nil {
+				right, err = t.check(answer)
+			}
+			return right, took, err
+		})
+		once := *ours
+		once.once = func() (took time.Duration, err error) {
+			took, broken = ours.once()
+			return took, broken
+		}
+		// err is the program's, without what rounds say of it.
+		_ = p.rounds(ctx, p.trial(fmt.Sprintf("%s: %s", run.Workload(), t.program.Name), &once, theirs))
+		ours.samples, ours.run.Wrong = once.samples, once.run.Wrong
 	}
-	if !right {
-		t.wrong++
+	err = errors.Join(err, peer.end())
+	switch {
+	case broken != nil:
+		return nil, broken
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		p.note("%s: left out: %v", name, err)
+		return nil, nil
+	case theirs.run.Wrong > 0: // by the library or by our program for it
+		p.note("%s: left out: %d of its %d answers are not right", name, theirs.run.Wrong, 1+p.Count)
+		p.wrong++
+		return nil, nil
 	}
-}
-
-func (t *tally) fill(r report.PeerRun) report.PeerRun {
-	r.Count, r.Min, r.Median, r.Samples = len(t.samples), record.Millis(record.Min(t.samples)), record.Millis(record.Median(t.samples)), record.AllMillis(t.samples)
-	r.Checked, r.Wrong = t.wrong == 0, t.wrong
-	return r
+	theirs.run.Input(report.InputLibrary, t.program.Library)
+	theirs.run.Size("multiples", t.multiples)
+	theirs.run.Note("commit", t.program.Commit)
+	theirs.run.Note("note", peer.note)
+	theirs.run.Note("flags", "nvcc "+p.programs.Compiler+", "+p.programs.Flags)
+	return theirs, nil
 }

@@ -42,12 +42,13 @@ func peerFolder(t *testing.T, programs string, scripts map[string]string) string
 }
 
 // runPeers measures a folder's programs in turns with the CPU backend.
-func runPeers(t *testing.T, folder string, curve backend.Curve, only ...string) ([]report.PeerRun, string, error) {
+func runPeers(t *testing.T, folder string, curve backend.Curve, only ...string) ([]report.Run, string, error) {
 	var notes strings.Builder
-	runs, _, err := Peers(t.Context(), PeersConfig{
-		Open:    func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
-		Backend: "cpu", Programs: folder, Only: only, Curves: []backend.Curve{curve}, Sizes: []int{peerSize}, Count: 2, Seed: peerSeed,
-		CacheDir: filepath.Join(folder, "cache"), Note: func(s string) { fmt.Fprintln(&notes, s) },
+	open := func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil }
+	runs, _, err := Measure(t.Context(), &Peers{
+		Common: Common{Open: open, Backends: []string{"cpu"}, Count: 2, Seed: peerSeed, CacheDir: filepath.Join(folder, "cache"),
+			Note: func(s string) { fmt.Fprintln(&notes, s) }},
+		Programs: folder, Only: only, Curves: []backend.Curve{curve}, Sizes: []int{peerSize},
 	})
 	return runs, notes.String(), err
 }
@@ -88,11 +89,11 @@ func TestPeers(t *testing.T) {
 		t.Fatalf("%v, %d runs, %s", err, len(runs), notes)
 	}
 	ours, one, eight := runs[0], runs[1], runs[2]
-	if ours.Library != report.Pippin || !ours.Checked || ours.Count < 6 || ours.Median <= 0 {
+	if ours.Inputs[report.InputLibrary] != report.Pippin || !ours.Checked || ours.Count < 6 || ours.Median <= 0 {
 		t.Errorf("ours %+v", ours)
 	}
-	if one.Library != "theirs" || one.Commit != "c0ffee" || one.Multiples != 1 || eight.Multiples != 8 || one.Note != "windows of 3 bits" ||
-		!one.Checked || one.Count != 2 || one.Median != 2.5 || !strings.Contains(one.Flags, "13.0") {
+	if one.Inputs[report.InputLibrary] != "theirs" || one.Notes["commit"] != "c0ffee" || one.Sizes["multiples"] != 1 || eight.Sizes["multiples"] != 8 || one.Notes["note"] != "windows of 3 bits" ||
+		!one.Checked || one.Count != 2 || one.Median != 2.5 || !strings.Contains(one.Notes["flags"], "13.0") {
 		t.Errorf("theirs %+v, %+v", one, eight)
 	}
 	for _, said := range []string{"dies, 32: left out: out of memory", "wrong, 32: left out: 3 of its 3 answers are not right", "exit status 3", `it said "hello"`, "absent, 32: left out"} {
@@ -120,7 +121,7 @@ func TestPeers(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	var text strings.Builder
-	if err := report.WritePeersTable(&text, table.Form{}, record.Record[report.PeerRun]{Runs: runs}); err != nil || !strings.Contains(text.String(), "theirs") {
+	if err := new(Peers).Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(text.String(), "theirs") {
 		t.Error(err, text.String())
 	}
 }
@@ -161,7 +162,7 @@ func TestPeersTransforms(t *testing.T) {
 			t.Fatalf("%s: %v, %d runs, %s", name, err, len(runs), notes)
 		}
 		for i, run := range runs {
-			if !run.Checked || run.Order != [...]string{"natural to reversed", "natural to natural"}[i/2] {
+			if !run.Checked || run.What != [...]string{"natural to reversed", "natural to natural"}[i/2] {
 				t.Errorf("%s: %+v", name, run)
 			}
 		}
@@ -187,20 +188,20 @@ func valuesOfBytes(t *testing.T, open func(context.Context, string) (backend.Bac
 // TestPeersRefuses: what cannot be measured is refused before anything is opened.
 func TestPeersRefuses(t *testing.T) {
 	folder := peerFolder(t, `{"name": "p", "library": "l", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1]}`, nil)
-	good := PeersConfig{Open: func(context.Context, string) (backend.Backend, error) { return nil, errors.New("opened") }, Backend: "cpu", Programs: folder,
-		Curves: []backend.Curve{backend.BN254}, Sizes: []int{8}, Count: 1}
-	for what, change := range map[string]func(*PeersConfig){
-		"no size":    func(c *PeersConfig) { c.Sizes = nil },
-		"a size":     func(c *PeersConfig) { c.Sizes = []int{12} },
-		"no runs":    func(c *PeersConfig) { c.Count = 0 },
-		"no folder":  func(c *PeersConfig) { c.Programs = filepath.Join(folder, "nothing") },
-		"no program": func(c *PeersConfig) { c.Only = []string{"q"} },
-		"no curve":   func(c *PeersConfig) { c.Curves = nil },
-		"no backend": func(c *PeersConfig) { c.Backend = "" },
+	open := func(context.Context, string) (backend.Backend, error) { return nil, errors.New("opened") }
+	good := Peers{Common: Common{Open: open, Backends: []string{"cpu"}, Count: 1}, Programs: folder, Curves: []backend.Curve{backend.BN254}, Sizes: []int{8}}
+	for what, change := range map[string]func(*Peers){
+		"no size":    func(c *Peers) { c.Sizes = nil },
+		"a size":     func(c *Peers) { c.Sizes = []int{12} },
+		"no runs":    func(c *Peers) { c.Count = 0 },
+		"no folder":  func(c *Peers) { c.Programs = filepath.Join(folder, "nothing") },
+		"no program": func(c *Peers) { c.Only = []string{"q"} },
+		"no curve":   func(c *Peers) { c.Curves = nil },
+		"no backend": func(c *Peers) { c.Backends = nil },
 	} {
 		cfg := good
 		change(&cfg)
-		if _, _, err := Peers(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -2,21 +2,26 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// phases collects how long the phases of MSMs took, by what the backend counts. A nil
-// one collects nothing. No other call is running on the backend.
+// phases collects how long the phases of calls took, by what the backend counts, and the
+// engine's if they are watched. A nil one collects nothing. No other call is running on the
+// backend.
 type phases struct {
-	of    *single
-	calls int
-	all   []phase
+	of     *single
+	engine *enginePhases // nil without
+	calls  int
+	all    []phase
 }
 
 type phase struct {
@@ -30,8 +35,12 @@ func (p *phases) around(ctx context.Context, counted bool, do func() error) erro
 		return do()
 	}
 	before := p.of.usage(ctx).Stages
+	p.engine.take()
 	if err := do(); err != nil || !counted {
 		return err
+	}
+	for _, s := range p.engine.take() {
+		p.add(s.Name, s.Busy)
 	}
 	for _, s := range p.of.usage(ctx).Stages {
 		for _, b := range before {
@@ -39,21 +48,25 @@ func (p *phases) around(ctx context.Context, counted bool, do func() error) erro
 				s.Busy -= b.Busy
 			}
 		}
-		i := slices.IndexFunc(p.all, func(p phase) bool { return p.name == s.Name })
-		if i < 0 {
-			i, p.all = len(p.all), append(p.all, phase{name: s.Name})
-		}
-		// Of the calls before the first with this phase it took nothing.
-		q := &p.all[i]
-		q.samples = append(q.samples, make([]time.Duration, p.calls-len(q.samples))...)
-		q.samples = append(q.samples, s.Busy)
+		p.add(s.Name, s.Busy)
 	}
 	p.calls++
 	return nil
 }
 
+// add adds a sample of this call. Of the calls before the first with a phase it took nothing.
+func (p *phases) add(name string, took time.Duration) {
+	i := slices.IndexFunc(p.all, func(p phase) bool { return p.name == name })
+	if i < 0 {
+		i, p.all = len(p.all), append(p.all, phase{name: name})
+	}
+	q := &p.all[i]
+	q.samples = append(q.samples, make([]time.Duration, p.calls-len(q.samples))...)
+	q.samples = append(q.samples, took)
+}
+
 // runs makes a run of each phase that took time, in the order in which the backend
-// lists them, like that of the MSMs.
+// lists them, like that of the calls.
 func (p *phases) runs(of report.Run) (all []report.Run) {
 	if p == nil {
 		return nil
@@ -62,23 +75,55 @@ func (p *phases) runs(of report.Run) (all []report.Run) {
 		if slices.Max(q.samples) == 0 {
 			continue
 		}
-		r := of
-		r.Op, r.Phase, r.BackToBack = report.OpPhase, q.name, nil
-		r.SetSamples(q.samples)
-		all = append(all, r)
+		run := of.Clone()
+		run.Op, run.What, run.Figures, run.Times = of.Op+report.PhaseOf, q.name, nil, record.TimesOf(q.samples)
+		all = append(all, run)
 	}
 	return all
 }
 
+// enginePhases is an engine's observer, which adds up its spaces and programs. A nil one adds
+// up nothing.
+type enginePhases struct {
+	mu   sync.Mutex
+	took map[engine.PhaseKind]time.Duration
+}
+
+func (p *enginePhases) Begin(ctx context.Context, phase engine.Phase) (context.Context, func(error)) {
+	start := time.Now()
+	return ctx, func(error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.took == nil {
+			p.took = map[engine.PhaseKind]time.Duration{}
+		}
+		p.took[phase.Kind] += time.Since(start)
+	}
+}
+
+// take returns what was added, and begins again.
+func (p *enginePhases) take() (all []backend.StageUsage) {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, kind := range []engine.PhaseKind{engine.PhaseSpace, engine.PhaseProgram} {
+		all = append(all, backend.StageUsage{Name: string(kind), Busy: p.took[kind]})
+	}
+	p.took = nil
+	return all
+}
+
 // noteWithoutPhases names the backends of runs that had no phases.
-func noteWithoutPhases(runs []report.Run, note func(string)) {
+func noteWithoutPhases(runs []report.Run, note func(string, ...any)) {
 	had := map[string]bool{}
 	for _, r := range runs {
-		had[r.Backend] = had[r.Backend] || r.Op == report.OpPhase
+		had[r.Backend] = had[r.Backend] || strings.HasSuffix(r.Op, report.PhaseOf)
 	}
 	for _, name := range slices.Sorted(maps.Keys(had)) {
 		if !had[name] {
-			note(fmt.Sprintf("backend %s counted no phases: it is no GPU's, or its process was started without PIPPIN_GPU_STAGES=1", name))
+			note("backend %s counted no phases: it is no GPU's, or its process was started without PIPPIN_GPU_STAGES=1", name)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // What Points measures.
@@ -28,74 +27,71 @@ const (
 // PointSteps lists them.
 func PointSteps() []string { return []string{FixedBase, Lagrange, Subgroup, Decompress} }
 
-// PointsConfig says what Points measures: every step over every group at every size on
-// every backend.
-type PointsConfig struct {
-	Open     core.Opener
-	Backends []string
-	Steps    []string // of PointSteps
-	Curves   []backend.Curve
-	Groups   []backend.Group
-	Sizes    []int // points, powers of two
-	Count    int   // timed runs, after one that is not
-	Seed     uint64
-	Stock    bool // time gnark-crypto as well, once
-
-	Progress Progress
-	Note     func(string)
+// Points measures steps over points in a backend's memory: every step over every group at
+// every size on every backend.
+type Points struct {
+	Common
+	Steps  []string // of PointSteps
+	Curves []backend.Curve
+	Groups []backend.Group
+	Sizes  []int // points, powers of two
+	Stock  bool  // time gnark-crypto as well, once
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *PointsConfig) Validate() error {
-	if c.Open == nil || len(c.Backends) == 0 || len(c.Steps) == 0 || len(c.Curves) == 0 || len(c.Groups) == 0 || len(c.Sizes) == 0 || c.Count < 1 {
-		return fmt.Errorf("%w: nothing to measure: backends, steps, groups, sizes and a count must be given", backend.ErrInvalidInput)
+func (c *Points) Validate() error {
+	return cmp.Or(c.validate(), some("steps", c.Steps), some("curves", c.Curves), some("groups", c.Groups),
+		powers("points", c.Sizes, sampledPoints))
+}
+
+// Sheet shows gnark-crypto's times beside.
+func (c *Points) Sheet() report.Sheet {
+	return report.Sheet{
+		Note: "Points and scalars are in the backend's memory, encodings in the caller's.",
+		Before: []report.Column{
+			report.ColumnWhat("step", report.Stays), report.ColumnCurve(report.Stays), report.ColumnGroup(6),
+			report.ColumnN("points", 5), report.ColumnBackend(4),
+		},
+		After: []report.Column{report.ColumnMillis("gnark-crypto ms", 3, report.FigureStock)},
 	}
-	for _, n := range c.Sizes {
-		if n < sampledPoints || n&(n-1) != 0 {
-			return fmt.Errorf("%w: %d points, a power of two from %d on is wanted", backend.ErrInvalidInput, n, sampledPoints)
-		}
-	}
-	return nil
 }
 
 // sampledPoints is how many points of an answer are compared.
 const sampledPoints = 16
 
-// Points measures what cfg says, and answers as MSM does.
-func Points(ctx context.Context, cfg PointsConfig) (runs []report.PointRun, infos []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+func (c *Points) measure(ctx context.Context, r *runner) error {
+	if err := r.open(ctx, nil); err != nil {
+		return err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	infos = all.describe()
-	for _, curve := range cfg.Curves {
-		for _, group := range cfg.Groups {
-			for _, n := range cfg.Sizes {
-				w, err := newPointWork(ctx, backend.PointOf(curve, group), n, cfg.Seed)
-				if err != nil {
-					return runs, infos, err
+	for _, curve := range c.Curves {
+		for _, group := range c.Groups {
+			able := r.withPrograms(backend.PointOf(curve, group))
+			for _, n := range c.Sizes {
+				if len(able) == 0 {
+					continue
 				}
-				for _, e := range all {
-					done, err := w.measure(ctx, &cfg, e)
-					runs = append(runs, done...)
-					if err != nil {
-						return runs, infos, errors.Join(err, w.close())
-					}
-				}
-				if err := w.close(); err != nil {
-					return runs, infos, err
+				if err := c.size(ctx, r, able, backend.PointOf(curve, group), n); err != nil {
+					return err
 				}
 			}
 		}
 	}
-	if len(runs) == 0 {
-		return nil, infos, fmt.Errorf("%w: no backend has programs over these points", backend.ErrUnsupported)
+	return nil
+}
+
+// size measures all steps over so many points.
+func (c *Points) size(ctx context.Context, r *runner, able engines, of backend.Element, n int) (err error) {
+	w, err := newPointWork(ctx, of, n, c.Seed)
+	if err != nil {
+		return err
 	}
-	return runs, infos, nil
+	defer func() { err = errors.Join(err, w.end()) }()
+	for _, e := range able {
+		if err := w.on(ctx, c, r, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pointWork is a base, n scalars, and their inverse transform, with the backend that knows
@@ -107,7 +103,7 @@ type pointWork struct {
 	oracle                 backend.Programs
 	end                    func() error // of the oracle
 	sample                 []int
-	stock                  map[string]float64
+	stock                  map[string]time.Duration
 }
 
 func newPointWork(ctx context.Context, of backend.Element, n int, seed uint64) (*pointWork, error) {
@@ -117,7 +113,7 @@ func newPointWork(ctx context.Context, of backend.Element, n int, seed uint64) (
 	}
 	oracle := cpu.New(cpu.Options{})
 	programs, _ := backend.As[backend.Programs](oracle)
-	w := &pointWork{of: of, n: n, oracle: programs, end: oracle.Close, stock: map[string]float64{}}
+	w := &pointWork{of: of, n: n, oracle: programs, end: oracle.Close, stock: map[string]time.Duration{}}
 	if w.base, err = p.Bytes(1); err != nil {
 		return nil, err
 	}
@@ -129,14 +125,12 @@ func newPointWork(ctx context.Context, of backend.Element, n int, seed uint64) (
 	for len(w.sample) < sampledPoints {
 		w.sample = append(w.sample, rng.IntN(n))
 	}
-	field := backend.ScalarOf(of.Curve)
-	r := backend.Range{Count: n}
-	answers, err := onSpaces(ctx, w.oracle, []backend.Elements{{Element: field, Count: n}}, func(ids []backend.SpaceID) []backend.Step {
-		r.Space = ids[0]
+	vector := []backend.Elements{{Element: backend.ScalarOf(of.Curve), Count: n}}
+	answers, err := onSpaces(ctx, w.oracle, vector, func(all []backend.Range) []backend.Step {
 		return []backend.Step{
-			backend.Write{Dst: r, Input: backend.Input{Bytes: w.scalars}},
-			backend.Transform{Dst: r, Src: r, Inverse: true},
-			backend.Read{Src: r},
+			backend.Write{Dst: all[0], Input: backend.Input{Bytes: w.scalars}},
+			backend.Transform{Dst: all[0], Src: all[0], Inverse: true},
+			backend.Read{Src: all[0]},
 		}
 	})
 	if err != nil {
@@ -146,24 +140,19 @@ func newPointWork(ctx context.Context, of backend.Element, n int, seed uint64) (
 	return w, nil
 }
 
-func (w *pointWork) close() error { return w.end() }
-
 // onSpaces runs steps over new spaces.
-func onSpaces(ctx context.Context, b backend.Programs, of []backend.Elements, steps func([]backend.SpaceID) []backend.Step) (_ [][]byte, err error) {
-	var ids []backend.SpaceID
-	defer func() {
-		for _, id := range ids {
-			err = errors.Join(err, b.FreeSpace(context.WithoutCancel(ctx), id))
-		}
-	}()
+func onSpaces(ctx context.Context, b backend.Programs, of []backend.Elements,
+	steps func([]backend.Range) []backend.Step) (_ [][]byte, err error) {
+	s := &spaces{of: b}
+	defer func() { err = errors.Join(err, s.free(ctx)) }()
+	var all []backend.Range
 	for _, e := range of {
-		id, err := b.NewSpace(ctx, e.Element, e.Count)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
+		all = append(all, s.take(ctx, e.Element, e.Count))
 	}
-	return b.Run(ctx, steps(ids))
+	if s.err != nil {
+		return nil, s.err
+	}
+	return b.Run(ctx, steps(all))
 }
 
 // right compares a sample of points with the base times the scalars of the same places.
@@ -174,11 +163,12 @@ func (w *pointWork) right(ctx context.Context, points, scalars []byte) error {
 		some, got = append(some, scalars[i*each:(i+1)*each]...), append(got, points[i*size:(i+1)*size]...)
 	}
 	k := len(w.sample)
-	answers, err := onSpaces(ctx, w.oracle, []backend.Elements{{Element: w.of, Count: k + 1}, {Element: backend.ScalarOf(w.of.Curve), Count: k}}, func(ids []backend.SpaceID) []backend.Step {
-		base, all, by := backend.Range{Space: ids[0], Offset: k, Count: 1}, backend.Range{Space: ids[0], Count: k}, backend.Range{Space: ids[1], Count: k}
+	of := []backend.Elements{{Element: w.of, Count: 1}, {Element: w.of, Count: k}, {Element: backend.ScalarOf(w.of.Curve), Count: k}}
+	answers, err := onSpaces(ctx, w.oracle, of, func(all []backend.Range) []backend.Step {
+		base, to, by := all[0], all[1], all[2]
 		return []backend.Step{
 			backend.Write{Dst: base, Input: backend.Input{Bytes: w.base}}, backend.Write{Dst: by, Input: backend.Input{Bytes: some}},
-			backend.MultiplyPoints{Dst: all, Src: base, Scalars: by}, backend.Read{Src: all},
+			backend.MultiplyPoints{Dst: to, Src: base, Scalars: by}, backend.Read{Src: to},
 		}
 	})
 	if err != nil {
@@ -190,148 +180,149 @@ func (w *pointWork) right(ctx context.Context, points, scalars []byte) error {
 	return nil
 }
 
-// measure times the steps on one backend.
-func (w *pointWork) measure(ctx context.Context, cfg *PointsConfig, e *single) (runs []report.PointRun, err error) {
-	b, ok := backend.As[backend.Programs](e.only)
-	if !ok || !e.info.Can.HasPrograms(w.of) {
-		if cfg.Note != nil {
-			cfg.Note(fmt.Sprintf("backend %s has no programs over %v: left out", e.name, w.of))
-		}
-		return nil, nil
+// pointsOn is the work in one backend's memory.
+type pointsOn struct {
+	*pointWork
+	b                       backend.Programs
+	base, points, other, by backend.Range // points are the multiples of base by by, other takes answers
+	multiples, compressed   []byte        // of points
+}
+
+// on measures the steps on one backend.
+func (w *pointWork) on(ctx context.Context, c *Points, r *runner, e *single) (err error) {
+	b, _ := backend.As[backend.Programs](e.only)
+	s, field := &spaces{of: b}, backend.ScalarOf(w.of.Curve)
+	defer func() { err = errors.Join(err, s.free(ctx)) }()
+	p := &pointsOn{pointWork: w, b: b, base: s.take(ctx, w.of, 1), points: s.take(ctx, w.of, w.n), other: s.take(ctx, w.of, w.n),
+		by: s.take(ctx, field, w.n)}
+	if s.err != nil {
+		return s.err
 	}
-	n := w.n
-	var ids []backend.SpaceID
-	defer func() {
-		for _, id := range ids {
-			err = errors.Join(err, b.FreeSpace(context.WithoutCancel(ctx), id))
-		}
-	}()
-	space := func(e backend.Element, count int) (backend.Range, error) {
-		id, err := b.NewSpace(ctx, e, count)
-		if err == nil {
-			ids = append(ids, id)
-		}
-		return backend.Range{Space: id, Count: count}, err
-	}
-	base, e1 := space(w.of, 1)
-	points, e2 := space(w.of, n)
-	other, e3 := space(w.of, n)
-	by, e4 := space(backend.ScalarOf(w.of.Curve), n)
-	if err := errors.Join(e1, e2, e3, e4); err != nil {
-		return nil, err
-	}
-	fixed := backend.MultiplyPoints{Dst: points, Src: base, Scalars: by}
-	answers, err := b.Run(ctx, []backend.Step{
-		backend.Write{Dst: base, Input: backend.Input{Bytes: w.base}}, backend.Write{Dst: by, Input: backend.Input{Bytes: w.scalars}},
-		fixed, backend.Read{Src: points}, backend.Read{Src: points, Encoding: backend.Compressed},
-	})
-	if err != nil {
-		return nil, err
-	}
-	multiples, compressed := answers[3], answers[4]
-	if err := w.right(ctx, multiples, w.scalars); err != nil {
-		return nil, err
+	if err := p.fill(ctx); err != nil {
+		return err
 	}
 	// Shared memory, where there is some, is what a reader of keys fills.
 	if a, ok := backend.As[backend.Allocator](e.only); ok {
-		buffer, err := a.Alloc(ctx, len(compressed))
+		buffer, err := a.Alloc(ctx, len(p.compressed))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer buffer.Free()
-		copy(buffer.Bytes(), compressed)
-		compressed = buffer.Bytes()[:len(compressed)]
+		p.compressed = buffer.Bytes()[:copy(buffer.Bytes(), p.compressed)]
 	}
-	for _, what := range cfg.Steps {
-		var step backend.Step
-		var check func() (compared int, err error)
-		read := func() ([]byte, error) {
-			answers, err := b.Run(ctx, []backend.Step{backend.Read{Src: other}})
+	for _, what := range c.Steps {
+		if err := p.step(ctx, c, r, e, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill computes the points.
+func (p *pointsOn) fill(ctx context.Context) error {
+	answers, err := p.b.Run(ctx, []backend.Step{
+		backend.Write{Dst: p.base, Input: backend.Input{Bytes: p.pointWork.base}},
+		backend.Write{Dst: p.by, Input: backend.Input{Bytes: p.scalars}},
+		backend.MultiplyPoints{Dst: p.points, Src: p.base, Scalars: p.by},
+		backend.Read{Src: p.points}, backend.Read{Src: p.points, Encoding: backend.Compressed},
+	})
+	if err != nil {
+		return err
+	}
+	p.multiples, p.compressed = answers[3], answers[4]
+	return p.right(ctx, p.multiples, p.scalars)
+}
+
+// step times one step.
+func (p *pointsOn) step(ctx context.Context, c *Points, r *runner, e *single, what string) error {
+	step, check, err := p.what(ctx, what)
+	if err != nil {
+		return err
+	}
+	run := report.Run{Op: "points", What: what, Curve: p.of.Curve.String(), Group: p.of.Group.String(), N: p.n, Oracle: "gnark-crypto"}
+	s := r.series(e, run, clock(func() error {
+		_, err := p.b.Run(ctx, []backend.Step{step})
+		return err
+	}))
+	t := r.trial(fmt.Sprintf("%s of %d %v on %s", what, p.n, p.of, e.name), s)
+	t.tight = true
+	t.check = func() (err error) {
+		if s.run.Compared, err = check(); err != nil {
+			return err
+		}
+		s.run.Checked = true
+		if !c.Stock {
+			return nil
+		}
+		if err := p.timeStock(ctx, what); err != nil {
+			return err
+		}
+		s.run.Took(report.FigureStock, p.stock[what])
+		return nil
+	}
+	return r.compare(ctx, t)
+}
+
+// what returns a step and what compares its answer, which says how many points it compared.
+func (p *pointsOn) what(ctx context.Context, what string) (step backend.Step, check func() (int, error), err error) {
+	answer := func(compare func(got []byte) (int, error)) func() (int, error) {
+		return func() (int, error) {
+			answers, err := p.b.Run(ctx, []backend.Step{backend.Read{Src: p.other}})
 			if err != nil {
-				return nil, err
+				return 0, err
 			}
-			return answers[0], nil
+			return compare(answers[0])
 		}
-		switch what {
-		case FixedBase:
-			fixed.Dst = other
-			step, check = fixed, func() (int, error) {
-				got, err := read()
-				if err == nil {
-					err = w.right(ctx, got, w.scalars)
-				}
-				return len(w.sample), err
-			}
-		case Lagrange:
-			step, check = backend.Transform{Dst: other, Src: points, Inverse: true}, func() (int, error) {
-				got, err := read()
-				if err == nil {
-					err = w.right(ctx, got, w.inverse)
-				}
-				return len(w.sample), err
-			}
-		case Subgroup:
-			step, check = backend.CheckPoints{Src: points, Subgroup: true}, func() (int, error) { return w.faults(ctx, b, points, other, multiples) }
-		case Decompress:
-			step, check = backend.Write{Dst: other, Input: backend.Input{Bytes: compressed}, Encoding: backend.Compressed}, func() (int, error) {
-				got, err := read()
-				if err == nil && !bytes.Equal(got, multiples) {
-					err = fmt.Errorf("%w: points other than those that were encoded", ErrWrong)
-				}
-				return n, err
-			}
-		default:
-			return runs, fmt.Errorf("%w: there is no step %q", backend.ErrInvalidInput, what)
-		}
-		run := report.PointRun{Op: "points", What: what, Curve: w.of.Curve.String(), Group: w.of.Group.String(), N: n, Backend: e.name,
-			Version: e.info.Version, Device: e.device(), Seed: cfg.Seed, Count: cfg.Count, Oracle: "gnark-crypto"}
-		var samples []time.Duration
-		stage := fmt.Sprintf("%s of %d %v on %s", what, n, w.of, e.name)
-		for round := range cfg.Count + 1 {
-			cfg.Progress.tell(stage, round, cfg.Count+1)
-			start := time.Now()
-			if _, err := b.Run(ctx, []backend.Step{step}); err != nil {
-				return runs, err
-			}
-			if round > 0 {
-				samples = append(samples, time.Since(start))
-			}
-		}
-		cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
-		if run.Compared, err = check(); err != nil {
-			return runs, fmt.Errorf("%s: %w", stage, err)
-		}
-		run.Checked = true
-		run.Min, run.Median, run.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
-		if cfg.Stock {
-			if _, ok := w.stock[what]; !ok {
-				var took time.Duration
-				if err := untilEnded(ctx, func() (err error) {
-					took, err = stockPoints(w.of, what, w.base, w.scalars, multiples, compressed)
-					return err
-				}); err != nil {
-					return runs, err
-				}
-				w.stock[what] = record.Millis(took)
-			}
-			run.Stock = w.stock[what]
-		}
-		runs = append(runs, run)
 	}
-	return runs, nil
+	multiplesOf := func(scalars []byte) func() (int, error) {
+		return answer(func(got []byte) (int, error) { return len(p.sample), p.right(ctx, got, scalars) })
+	}
+	switch what {
+	case FixedBase:
+		return backend.MultiplyPoints{Dst: p.other, Src: p.base, Scalars: p.by}, multiplesOf(p.scalars), nil
+	case Lagrange:
+		return backend.Transform{Dst: p.other, Src: p.points, Inverse: true}, multiplesOf(p.inverse), nil
+	case Subgroup:
+		return backend.CheckPoints{Src: p.points, Subgroup: true}, func() (int, error) { return p.faults(ctx) }, nil
+	case Decompress:
+		step := backend.Write{Dst: p.other, Input: backend.Input{Bytes: p.compressed}, Encoding: backend.Compressed}
+		return step, answer(func(got []byte) (int, error) {
+			if !bytes.Equal(got, p.multiples) {
+				return 0, fmt.Errorf("%w: points other than those that were encoded", ErrWrong)
+			}
+			return p.n, nil
+		}), nil
+	}
+	return nil, nil, refused("there is no step %q", what)
+}
+
+// timeStock times gnark-crypto's function for a step, once for all backends.
+func (p *pointsOn) timeStock(ctx context.Context, what string) error {
+	if _, ok := p.stock[what]; ok {
+		return nil
+	}
+	var took time.Duration
+	if err := untilEnded(ctx, func() (err error) {
+		took, err = stockPoints(p.of, what, p.pointWork.base, p.scalars, p.multiples, p.compressed)
+		return err
+	}); err != nil {
+		return err
+	}
+	p.stock[what] = took
+	return nil
 }
 
 // faults reports whether all points are found valid, and one that is off the curve, in a
 // copy of them, is found with its index.
-func (w *pointWork) faults(ctx context.Context, b backend.Programs, points, other backend.Range, all []byte) (int, error) {
-	at, size := w.sample[2], w.of.Bytes()
-	wrong := slices.Clone(all[at*size : (at+1)*size])
+func (p *pointsOn) faults(ctx context.Context) (int, error) {
+	at, size := p.sample[2], p.of.Bytes()
+	wrong := slices.Clone(p.multiples[at*size : (at+1)*size])
 	wrong[0] ^= 1
-	answers, err := b.Run(ctx, []backend.Step{
-		backend.CheckPoints{Src: points, Subgroup: true},
-		backend.AddPoints{Dst: other, Plus: []backend.Range{points}},
-		backend.Write{Dst: backend.Range{Space: other.Space, Offset: at, Count: 1}, Input: backend.Input{Bytes: wrong}},
-		backend.CheckPoints{Src: other, Subgroup: true},
+	answers, err := p.b.Run(ctx, []backend.Step{
+		backend.CheckPoints{Src: p.points, Subgroup: true},
+		backend.AddPoints{Dst: p.other, Plus: []backend.Range{p.points}},
+		backend.Write{Dst: backend.Range{Space: p.other.Space, Offset: at, Count: 1}, Input: backend.Input{Bytes: wrong}},
+		backend.CheckPoints{Src: p.other, Subgroup: true},
 	})
 	if err != nil {
 		return 0, err
@@ -344,5 +335,5 @@ func (w *pointWork) faults(ctx context.Context, b backend.Programs, points, othe
 	if none != 0 || one != 1 || first != at {
 		return 0, fmt.Errorf("%w: %d points are not valid, and with one, %d, it is %d with %d the first", ErrWrong, none, at, one, first)
 	}
-	return w.n, nil
+	return p.n, nil
 }

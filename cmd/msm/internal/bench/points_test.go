@@ -47,10 +47,12 @@ func (b oddPoints) Run(ctx context.Context, steps []backend.Step) ([][]byte, err
 // TestPointsSeesWrongAnswers: each step's answer is compared.
 func TestPointsSeesWrongAnswers(t *testing.T) {
 	for _, what := range append(PointSteps(), "none") {
-		cfg := PointsConfig{Open: func(context.Context, string) (backend.Backend, error) {
+		open := func(context.Context, string) (backend.Backend, error) {
 			return oddPoints{oddNumbers{cpu.New(cpu.Options{})}, what}, nil
-		}, Backends: []string{"a"}, Steps: PointSteps(), Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1}, Sizes: []int{16}, Count: 1, Seed: 5}
-		if _, _, err := Points(t.Context(), cfg); errors.Is(err, ErrWrong) != (what != "none") {
+		}
+		cfg := Points{Common: Common{Open: open, Backends: []string{"a"}, Count: 1, Seed: 5}, Steps: PointSteps(),
+			Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1}, Sizes: []int{16}}
+		if _, _, err := Measure(t.Context(), &cfg); errors.Is(err, ErrWrong) != (what != "none") {
 			t.Errorf("a wrong %s: %v", what, err)
 		}
 	}

@@ -41,7 +41,7 @@ type key struct {
 }
 
 // keyFor reads the key kept for a circuit and curve, or makes and keeps one, as setUp does.
-func keyFor(ctx context.Context, cfg *ProveConfig, s *circuits.Statement, curve backend.Curve, maker *engine.Engine) (*key, error) {
+func keyFor(ctx context.Context, cfg *Statements, s *circuits.Statement, curve backend.Curve, maker *engine.Engine) (*key, error) {
 	what := fmt.Sprintf("%s %v", s.Name, curve)
 	dir := cfg.keyDir(s, curve)
 	cfg.Progress.tell(what+": reading the key", 0, 1)
@@ -78,12 +78,12 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *circuits.Statement, curve 
 }
 
 // keyDir is the folder of a circuit's key.
-func (c *ProveConfig) keyDir(s *circuits.Statement, curve backend.Curve) string {
+func (c *Statements) keyDir(s *circuits.Statement, curve backend.Curve) string {
 	return filepath.Join(c.CacheDir, string(c.system()), fmt.Sprintf("%s-%v-gnark-%s-%d", s.Name, curve, gnark.Version, keyFormat))
 }
 
 // keep writes the key where there is room, and says where and how much before.
-func (k *key) keep(cfg *ProveConfig, what, dir string) error {
+func (k *key) keep(cfg *Statements, what, dir string) error {
 	var size outfile.Counter
 	for _, f := range k.files() {
 		if err := f.Write(&size); err != nil {
@@ -99,7 +99,7 @@ func (k *key) keep(cfg *ProveConfig, what, dir string) error {
 
 // setUp compiles the circuit and makes keys on an engine or, if maker is nil, by gnark.
 // gnark cannot be interrupted in that; when ctx ends, nobody waits for it.
-func setUp(ctx context.Context, cfg *ProveConfig, s *circuits.Statement, scheme proofsystem.Scheme, what string, maker *engine.Engine) (*key, error) {
+func setUp(ctx context.Context, cfg *Statements, s *circuits.Statement, scheme proofsystem.Scheme, what string, maker *engine.Engine) (*key, error) {
 	cfg.note("%s: compiling", what)
 	cfg.Progress.tell(what+": compiling", 0, 1)
 	ccs, err := scheme.Compile(s.Circuit)

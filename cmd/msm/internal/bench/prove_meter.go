@@ -87,16 +87,12 @@ func (m *meter) ownSolve() time.Duration {
 	return m.solving
 }
 
-// open opens what open does, with the meter in front of MSMs and programs.
-func (m *meter) open(ctx context.Context, open engine.Opener, name string) (backend.Backend, error) {
-	b, err := open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+// wrap returns a backend with the meter in front of its MSMs and programs.
+func (m *meter) wrap(b backend.Backend) backend.Backend {
 	if v, ok := backend.As[backend.Programs](b); ok {
-		return meteredPrograms{metered{b, m}, v}, nil
+		return meteredPrograms{metered{b, m}, v}
 	}
-	return metered{b, m}, nil
+	return metered{b, m}
 }
 
 type metered struct {

@@ -4,18 +4,15 @@ import (
 	"context"
 	"testing"
 
-	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 )
 
 // TestMeterHidesNothing: a prover on a backend that the bench measures could not
 // use its vectors.
 func TestMeterHidesNothing(t *testing.T) {
 	m := &meter{}
-	b, err := m.open(t.Context(), pippin.Opener(pippin.Options{}), "cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := m.wrap(cpu.New(cpu.Options{}))
 	defer b.Close()
 	v, ok := backend.As[backend.Programs](b)
 	if !ok {
@@ -29,10 +26,7 @@ func TestMeterHidesNothing(t *testing.T) {
 		t.Errorf("a program is not measured (%v)", err)
 	}
 	with := withMemory{b}
-	if b, err = m.open(t.Context(), func(context.Context, string) (backend.Backend, error) { return with, nil }, ""); err != nil {
-		t.Fatal(err)
-	}
-	if a, ok := backend.As[backend.Allocator](b); !ok || a != backend.Allocator(with) {
+	if a, ok := backend.As[backend.Allocator](m.wrap(with)); !ok || a != backend.Allocator(with) {
 		t.Error("no shared memory")
 	}
 }

@@ -19,27 +19,24 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-func proveConfig(t *testing.T, w *world, backends ...string) ProveConfig {
+func proveConfig(t *testing.T, w *world, backends ...string) Proofs {
 	t.Cleanup(func() {
 		if w.open != 0 || w.arenas != 0 {
 			t.Errorf("%d backends and %d buffers left open", w.open, w.arenas)
 		}
 	})
-	return ProveConfig{
-		Open:     w.opener,
-		Backends: backends,
+	return Proofs{Statements: Statements{
+		Common:   Common{Open: w.opener, Backends: backends, Count: 2, CacheDir: t.TempDir()},
 		Circuits: []string{circuits.MiMC},
 		Curves:   []backend.Curve{backend.BN254},
 		Hashes:   2,
-		Count:    2,
-		CacheDir: t.TempDir(),
-	}
+	}}
 }
 
 func TestProve(t *testing.T) {
 	w := &world{}
 	cfg := proveConfig(t, w, "a", "arena")
-	runs, infos, err := Prove(t.Context(), cfg)
+	runs, infos, err := Measure(t.Context(), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,21 +44,20 @@ func TestProve(t *testing.T) {
 		t.Fatalf("%d runs, %d backends", len(runs), len(infos))
 	}
 	for i, r := range runs {
-		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != "groth16" || r.Merge != report.MergeAuto {
+		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.What != "mimc-2" || r.Op != "groth16" || r.Inputs[report.InputMerge] != string(report.MergeAuto) {
 			t.Errorf("run %d: %+v", i, r)
 		}
-		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
+		if !r.Checked || r.Wrong != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.Figures[report.FigureStock].Samples) != 2 {
 			t.Errorf("run %d: %+v", i, r)
 		}
-		if r.MSM <= 0 || r.MSM >= slices.Max(r.Samples) || r.FFT <= 0 || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= slices.Max(r.Samples) || r.LoadKey <= 0 || r.Speedup <= 0 {
-			t.Errorf("run %d: the split %+v", i, r)
-		}
-		if r.Constraints == 0 || r.Min > r.Median || r.StockMin > r.Stock || r.Version == "" || r.Device == "" {
+		partsOf(t, &r, figureMSM, figureOwnSolve, figureAfter)
+		positive(t, &r, figureFFT, figureSolve, figureLoadKey, report.FigureSpeedup)
+		if r.Value(report.FigureConstraints) == 0 || r.Min > r.Median || r.Version == "" || r.Device == "" {
 			t.Errorf("run %d: %+v", i, r)
 		}
 	}
 	var text bytes.Buffer
-	if err := report.WriteProveTable(&text, table.Form{}, record.Record[report.ProveRun]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
+	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -70,23 +66,25 @@ func TestProve(t *testing.T) {
 func TestProvePLONK(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "a", "wrong")
 	cfg.System, cfg.Count = proofsystem.PLONK, 1
-	runs, _, err := Prove(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	r := runs[0]
-	if r.Op != "plonk" || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
+	partsOf(t, &r, figureMSM, figureOwnSolve, figureAfter)
+	positive(t, &r, figureSolve, figureLoadKey, report.FigureSpeedup)
+	if r.Op != "plonk" || r.Inputs[report.InputMerge] != "" || !r.Checked || r.Value(figureFFT) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r := runs[1]; r.Verified || r.Refused != 2 || r.StockRefused != 0 {
+	if r := runs[1]; r.Checked || r.Wrong != 2 || r.Value(figureStockRefused) != 0 {
 		t.Errorf("the wrong backend: %+v", r)
 	}
 	cfg.Merge = report.Merges()
-	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("merging: %v", err)
 	}
 	cfg.Merge, cfg.System = nil, "stark"
-	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("another system: %v", err)
 	}
 }
@@ -95,17 +93,17 @@ func TestProvePLONK(t *testing.T) {
 func TestProveMerging(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "a", "b")
 	cfg.Merge, cfg.Count = report.Merges(), 1
-	runs, _, err := Prove(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 4 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for i, r := range runs {
-		if !r.Verified || r.Backend != cfg.Backends[i/2] || r.Merge != report.Merges()[i%2] || r.Stock != runs[0].Stock {
+		if !r.Checked || r.Backend != cfg.Backends[i/2] || r.Inputs[report.InputMerge] != string(report.Merges()[i%2]) || r.Value(report.FigureStock) != runs[0].Value(report.FigureStock) {
 			t.Errorf("run %d: %+v", i, r)
 		}
 	}
 	cfg.Merge = []report.Merge{"perhaps"}
-	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("merging that there is not: %v", err)
 	}
 }
@@ -113,12 +111,12 @@ func TestProveMerging(t *testing.T) {
 func TestProveOnOtherCurves(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "cpu")
 	cfg.Curves, cfg.Hashes, cfg.Count = backend.Curves()[1:], 1, 1
-	runs, _, err := Prove(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != len(cfg.Curves) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for i, r := range runs {
-		if r.Curve != cfg.Curves[i].String() || !r.Verified || r.MSM <= 0 || r.FFT <= 0 {
+		if r.Curve != cfg.Curves[i].String() || !r.Checked || r.Value(figureMSM) <= 0 || r.Value(figureFFT) <= 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -129,7 +127,7 @@ func TestProveOnOtherCurves(t *testing.T) {
 func TestProveAlternates(t *testing.T) {
 	w := &world{}
 	cfg := proveConfig(t, w, "a", "b")
-	if _, _, err := Prove(t.Context(), cfg); err != nil {
+	if _, _, err := Measure(t.Context(), &cfg); err != nil {
 		t.Fatal(err)
 	}
 	// gnark a b, a b gnark, b gnark a
@@ -140,18 +138,18 @@ func TestProveAlternates(t *testing.T) {
 
 func TestProveDetectsBadProofs(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "cpu", "wrong")
-	runs, _, err := Prove(t.Context(), cfg)
-	if !errors.Is(err, ErrWrong) || !strings.Contains(err.Error(), "backend wrong") || len(runs) != 2 {
+	runs, _, err := Measure(t.Context(), &cfg)
+	if !errors.Is(err, ErrWrong) || !strings.Contains(err.Error(), "auto wrong: 3 ") || len(runs) != 2 {
 		t.Fatalf("%d runs, error %v", len(runs), err)
 	}
-	if r := runs[0]; !r.Verified || r.Refused != 0 {
+	if r := runs[0]; !r.Checked || r.Wrong != 0 {
 		t.Errorf("the right backend: %+v", r)
 	}
-	if r := runs[1]; r.Verified || r.Refused != 1+cfg.Count || r.StockRefused != 0 {
+	if r := runs[1]; r.Checked || r.Wrong != 1+cfg.Count || r.Value(figureStockRefused) != 0 {
 		t.Errorf("the wrong backend: %+v", r)
 	}
 	var text bytes.Buffer
-	if err := report.WriteProveTable(&text, table.Form{}, record.Record[report.ProveRun]{Runs: runs}); err != nil || !strings.Contains(text.String(), "  NO\n") {
+	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(text.String(), "  WRONG\n") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -174,7 +172,7 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := keyFor(t.Context(), &cfg, s, backend.BN254, nil)
+	k, err := keyFor(t.Context(), &cfg.Statements, s, backend.BN254, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,21 +180,21 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := setUp(t.Context(), &cfg, s, scheme, "another", nil)
+	other, err := setUp(t.Context(), &cfg.Statements, s, scheme, "another", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := (&key{ccs: k.ccs, Keys: mixed{k.Keys, other.Keys}}).write(keyDir(t, cfg)); err != nil {
 		t.Fatal(err)
 	}
-	runs, _, err := Prove(t.Context(), cfg)
-	if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Verified || runs[0].StockRefused != 1+cfg.Count {
+	runs, _, err := Measure(t.Context(), &cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Checked || runs[0].Value(figureStockRefused) != float64(1+cfg.Count) {
 		t.Errorf("%+v, %v", runs, err)
 	}
 }
 
 // keyDir is the only key's folder.
-func keyDir(t *testing.T, cfg ProveConfig) string {
+func keyDir(t *testing.T, cfg Proofs) string {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(cfg.CacheDir, "groth16", "*"))
 	if err != nil || len(dirs) != 1 {
@@ -213,7 +211,7 @@ func TestProveKeepsKeys(t *testing.T) {
 	prove := func(what string, wantNote string) {
 		t.Helper()
 		notes = nil
-		if _, _, err := Prove(t.Context(), cfg); err != nil {
+		if _, _, err := Measure(t.Context(), &cfg); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if all := strings.Join(notes, "\n"); wantNote == "" && all != "" || !strings.Contains(all, wantNote) {
@@ -268,12 +266,12 @@ func TestProveInterrupted(t *testing.T) {
 			cancel()
 		}
 	}
-	runs, _, err := Prove(ctx, cfg)
-	if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 2 || len(runs[0].StockSamples) != 2 {
+	runs, _, err := Measure(ctx, &cfg)
+	if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 2 || len(runs[0].Figures[report.FigureStock].Samples) != 2 {
 		t.Errorf("%v, %+v", err, runs)
 	}
 	cfg.CacheDir = t.TempDir()
-	if runs, _, err := Prove(ctx, cfg); !errors.Is(err, context.Canceled) || len(runs) != 0 {
+	if runs, _, err := Measure(ctx, &cfg); !errors.Is(err, context.Canceled) || len(runs) != 0 {
 		t.Errorf("before setup: %v, %+v", err, runs)
 	}
 }
@@ -283,16 +281,16 @@ func TestProveLeavesOutWhatIsNotThere(t *testing.T) {
 	cfg.Curves, cfg.Count = []backend.Curve{backend.BN254, backend.BLS12377}, 1
 	var notes []string
 	cfg.Note = func(s string) { notes = append(notes, s) }
-	runs, _, err := Prove(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if all := strings.Join(notes, "\n"); err != nil || len(runs) != 3 || !strings.Contains(all, "backend bn254 has no bls12-377") {
 		t.Errorf("%d runs, notes %q, error %v", len(runs), notes, err)
 	}
 	cfg.Circuits = []string{circuits.Recursion}
-	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrUnsupported) {
+	if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrUnsupported) {
 		t.Errorf("recursion on other curves: %v", err)
 	}
 	cfg.Backends, cfg.Circuits = []string{"broken"}, []string{circuits.MiMC}
-	if runs, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "broken") || len(runs) != 0 {
+	if runs, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "broken") || len(runs) != 0 {
 		t.Errorf("a backend that fails: %v", err)
 	}
 }
@@ -309,23 +307,23 @@ func TestCurvesOf(t *testing.T) {
 }
 
 func TestProveRefuses(t *testing.T) {
-	for name, spoil := range map[string]func(*ProveConfig){
-		"no backend":  func(c *ProveConfig) { c.Backends = nil },
-		"no circuit":  func(c *ProveConfig) { c.Circuits = nil },
-		"circuit":     func(c *ProveConfig) { c.Circuits = []string{"x"} },
-		"no hashes":   func(c *ProveConfig) { c.Hashes = 0 },
-		"count 0":     func(c *ProveConfig) { c.Count = 0 },
-		"twice":       func(c *ProveConfig) { c.Backends = []string{"a", "a"} },
-		"no cache":    func(c *ProveConfig) { c.CacheDir = "" },
-		"no backends": func(c *ProveConfig) { c.Open = nil },
+	for name, spoil := range map[string]func(*Proofs){
+		"no backend":  func(c *Proofs) { c.Backends = nil },
+		"no circuit":  func(c *Proofs) { c.Circuits = nil },
+		"circuit":     func(c *Proofs) { c.Circuits = []string{"x"} },
+		"no hashes":   func(c *Proofs) { c.Hashes = 0 },
+		"count 0":     func(c *Proofs) { c.Count = 0 },
+		"twice":       func(c *Proofs) { c.Backends = []string{"a", "a"} },
+		"no cache":    func(c *Proofs) { c.CacheDir = "" },
+		"no backends": func(c *Proofs) { c.Open = nil },
 	} {
 		cfg := proveConfig(t, &world{}, "cpu")
 		spoil(&cfg)
-		if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := Prove(t.Context(), proveConfig(t, &world{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
+	if _, _, err := measured(t, proveConfig(t, &world{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
 		t.Error("a backend that is not there is not noticed")
 	}
 }
@@ -337,15 +335,21 @@ func TestSpeedups(t *testing.T) {
 		}
 		return d
 	}
-	e := &single{name: "x"}
-	gnark := &contender{samples: ms(90, 110, 100)}
-	r := (&contender{single: e, samples: ms(30, 40, 50), msm: ms(7, 5, 6), solves: ms(20, 10, 30)}).result(gnark, 20*time.Millisecond, time.Millisecond)
-	if r.Speedup != 2.5 || r.SpeedupWithoutSolve != 4 || r.Stock != 100 || r.StockMin != 90 || r.Median != 40 || r.MSM != 6 || !r.Verified {
+	result := func(samples, solves []time.Duration, refused int) report.Run {
+		m := &match{cfg: &Proofs{}, gnark: &series{samples: ms(90, 110, 100)[:len(samples)], run: report.Run{Wrong: refused}}, solve: ms(20, 20, 20)}
+		c := &contender{series: &series{samples: samples, check: func() (int, error) { return 0, nil }}, parts: make([]proofParts, 1)}
+		for i, solve := range solves {
+			c.parts = append(c.parts, proofParts{msm: ms(7, 5, 6)[i], solve: solve})
+		}
+		c.row = func(run *report.Run) { m.figures(c, run) }
+		return c.result()
+	}
+	r := result(ms(30, 40, 50), ms(20, 10, 30), 0)
+	if r.Value(report.FigureSpeedup) != 2.5 || r.Value(report.FigureWithoutSolving) != 4 || r.Value(report.FigureStock) != 100 || r.Median != 40 || r.Value(figureMSM) != 6 || !r.Checked {
 		t.Errorf("%+v", r)
 	}
-	gnark.refused = 1
-	r = (&contender{single: e, samples: ms(20), solves: ms(20)}).result(gnark, 20*time.Millisecond, 0)
-	if r.SpeedupWithoutSolve != 0 || r.Verified {
+	r = result(ms(20), ms(20), 1)
+	if r.Value(report.FigureWithoutSolving) != 0 || r.Checked {
 		t.Errorf("%+v", r)
 	}
 }
@@ -375,15 +379,18 @@ func TestProveWithoutStock(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "a")
 	cfg.Circuits, cfg.Squares, cfg.Count = []string{circuits.Squares}, 100, 1
 	cfg.OwnSetup, cfg.NoStock, cfg.NoKeep, cfg.CacheDir = true, true, true, ""
-	runs, _, err := Prove(t.Context(), cfg)
+	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	r := runs[0]
-	if r.Circuit != "squares-100" || r.Constraints != 100 || !r.Verified || r.Count != 1 || r.Median <= 0 || r.OwnSolve <= 0 || r.AfterSolve <= 0 || r.Setup <= 0 {
+	if r.What != "squares-100" || r.Value(report.FigureConstraints) != 100 || !r.Checked || r.Count != 1 || r.Median <= 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.Stock != 0 || r.StockSamples != nil || r.Solve != 0 || r.FFT != 0 || r.Speedup != 0 || r.SpeedupWithoutSolve != 0 {
-		t.Errorf("what gnark took is in %+v", r)
+	positive(t, &r, figureOwnSolve, figureAfter, figureSetup)
+	for _, name := range []string{report.FigureStock, figureSolve, figureFFT, report.FigureSpeedup, report.FigureWithoutSolving} {
+		if _, ok := r.Figures[name]; ok {
+			t.Errorf("what gnark took is in %+v", r)
+		}
 	}
 }

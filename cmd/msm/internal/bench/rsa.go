@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -10,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"os/exec"
 	"runtime"
@@ -23,142 +25,170 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	core "github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// RSAConfig says what RSA measures: signatures in batches of every size by a key of every
-// width, on every backend and by crypto/rsa.
-type RSAConfig struct {
-	Open     core.Opener
-	Backends []string
+// RSA measures signatures in batches of every size by a key of every width, on every backend
+// and by crypto/rsa. A signature is of a digest, PKCS #1 v1.5, with padding and checks within
+// the time. Each is verified by crypto/rsa.
+type RSA struct {
+	Common
 	Bits     []int // of the modulus
 	Batches  []int // signatures of a batch
-	Count    int   // timed batches, after one that is not
 	InFlight int   // batches at a time
 	// OpenSSL is the program whose speed is measured beside, if any.
 	OpenSSL string
-
-	Progress Progress
-	Note     func(string)
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *RSAConfig) Validate() error {
-	if c.Open == nil || len(c.Backends) == 0 || len(c.Bits) == 0 || len(c.Batches) == 0 || c.Count < 1 || c.InFlight < 1 {
-		return fmt.Errorf("%w: nothing to measure: backends, widths, batches, a count and batches in flight must be given", backend.ErrInvalidInput)
+func (c *RSA) Validate() error {
+	if c.InFlight < 1 {
+		return refused("%d batches in flight", c.InFlight)
 	}
 	for _, b := range c.Bits {
-		if b < 1024 || b > 16384 || b%64 != 0 {
-			return fmt.Errorf("%w: a modulus of %d bits, a multiple of 64 from 1024 to 16384 is wanted", backend.ErrInvalidInput, b)
+		if b%64 != 0 {
+			return refused("a modulus of %d bits, a multiple of 64 is wanted", b)
 		}
 	}
-	for _, n := range c.Batches {
-		if n < 1 {
-			return fmt.Errorf("%w: a batch of %d signatures", backend.ErrInvalidInput, n)
+	return cmp.Or(c.validate(), within("bits", c.Bits, 1024, 16384), within("signatures", c.Batches, 1, math.MaxInt32))
+}
+
+// CryptoRSA and OpenSSL are who signs beside backends.
+const (
+	CryptoRSA = "crypto/rsa"
+	OpenSSL   = "openssl"
+)
+
+// signatures is the figure of signatures a second over all batches, one after the other or in
+// flight.
+const signatures = "signatures"
+
+// Sheet shows signatures a second, and against the most that crypto/rsa reached.
+func (c *RSA) Sheet() report.Sheet {
+	return report.Sheet{
+		Note: `PKCS #1 v1.5 signatures of SHA-256 digests, of one key, padding and checks within the time. The time of a batch
+is its latency. crypto/rsa and OpenSSL sign on all processors, crypto/rsa batches of up to 4096; against crypto/rsa is
+to the most signatures a second that it reached.`,
+		Before: []report.Column{
+			report.ColumnSize("bits", report.Stays, "bits"),
+			report.Text("batch", report.Stays, func(r *report.Run) string { return fmt.Sprint(r.N) }),
+			report.ColumnBackend(8), report.ColumnSize("in flight", 2, "in_flight"),
+		},
+		After: []report.Column{
+			report.ColumnFigure("signatures/s", 6, signatures, "%.4g"),
+			{Head: "against crypto/rsa", Keep: 5, Of: againstCryptoRSA},
+		},
+	}
+}
+
+func againstCryptoRSA(runs []report.Run) func(*report.Run) string {
+	best := map[int]float64{} // of each width
+	for _, r := range runs {
+		if r.Backend == CryptoRSA {
+			best[r.Sizes["bits"]] = max(best[r.Sizes["bits"]], r.Value(signatures))
+		}
+	}
+	return func(r *report.Run) string {
+		if s := best[r.Sizes["bits"]]; s > 0 && r.Backend != CryptoRSA {
+			return fmt.Sprintf("%.2f times", r.Value(signatures)/s)
+		}
+		return ""
+	}
+}
+
+func (c *RSA) measure(ctx context.Context, r *runner) error {
+	if err := r.open(ctx, nil); err != nil {
+		return err
+	}
+	for _, bits := range c.Bits {
+		key, err := rsa.GenerateKey(rand.Reader, bits)
+		if err != nil {
+			return fmt.Errorf("%w: a key of %d bits: %w", backend.ErrInternal, bits, err)
+		}
+		if c.OpenSSL != "" {
+			run, err := openSSL(ctx, c.OpenSSL, bits)
+			if err != nil {
+				return err
+			}
+			r.runs = append(r.runs, run)
+		}
+		for _, n := range c.Batches {
+			if err := c.batches(ctx, r, key, n); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// RSA measures what cfg says, and answers as MSM does. A signature is of a digest, PKCS #1
-// v1.5, with padding and checks within the time. Each is verified by crypto/rsa.
-func RSA(ctx context.Context, cfg RSAConfig) (runs []report.RSARun, infos []record.BackendInfo, err error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+// batches measures batches of n signatures by crypto/rsa and on every backend.
+func (c *RSA) batches(ctx context.Context, r *runner, key *rsa.PrivateKey, n int) error {
+	run := report.Run{Op: "rsa", N: n, Oracle: CryptoRSA}
+	run.Size("bits", key.N.BitLen())
+	run.Size("in_flight", c.InFlight)
+	if n <= mostStock {
+		s := &series{run: run.Clone()}
+		s.run.Backend, s.run.Version, s.run.Device = CryptoRSA, runtime.Version(), fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0))
+		sign := func(digests [][32]byte) ([][]byte, error) { return stockSignatures(ctx, key, digests) }
+		if err := c.sign(ctx, r, s, key, sign); err != nil {
+			return err
+		}
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, all.close()) }()
-	infos = all.describe()
-	for _, bits := range cfg.Bits {
-		key, err := rsa.GenerateKey(rand.Reader, bits)
+	for _, e := range r.engines {
+		signer, err := batchSigner(e.Engine, key)
 		if err != nil {
-			return runs, infos, fmt.Errorf("%w: a key of %d bits: %w", backend.ErrInternal, bits, err)
+			return err
 		}
-		if cfg.OpenSSL != "" {
-			run, err := openSSL(ctx, cfg.OpenSSL, bits)
-			if err != nil {
-				return runs, infos, err
-			}
-			runs = append(runs, run)
-		}
-		for _, n := range cfg.Batches {
-			var signers []*signer
-			stock := &signer{run: report.RSARun{By: report.CryptoRSA, Version: runtime.Version(), Device: fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0))}}
-			stock.sign = func(ctx context.Context, digests [][32]byte) ([][]byte, error) {
-				return stockSignatures(ctx, key, digests)
-			}
-			if n <= mostStock {
-				signers = append(signers, stock)
-			}
-			for _, e := range all {
-				one := &signer{run: report.RSARun{By: e.name, Version: e.info.Version, Device: e.device()}}
-				if one.sign, err = batchSigner(e.Engine, key); err != nil {
-					return runs, infos, err
-				}
-				signers = append(signers, one)
-			}
-			for _, s := range signers {
-				s.run.Op, s.run.Bits, s.run.N, s.run.InFlight = "rsa", bits, n, cfg.InFlight
-				if err := s.measure(ctx, &cfg, key); err != nil {
-					return runs, infos, fmt.Errorf("%s, %d signatures of %d bits: %w", s.run.By, n, bits, err)
-				}
-				runs = append(runs, s.run)
-			}
+		sign := func(digests [][32]byte) ([][]byte, error) { return signer(ctx, digests) }
+		if err := c.sign(ctx, r, r.series(e, run, nil), key, sign); err != nil {
+			return err
 		}
 	}
-	return runs, infos, nil
+	return nil
 }
 
 // mostStock is the largest batch that crypto/rsa signs too: its rate grows no further.
 const mostStock = 1 << 12
 
-// signer signs batches of digests.
-type signer struct {
-	run  report.RSARun
-	sign func(context.Context, [][32]byte) ([][]byte, error)
-}
-
-// measure times batches of other digests each, and verifies all signatures afterwards.
-func (s *signer) measure(ctx context.Context, cfg *RSAConfig, key *rsa.PrivateKey) error {
-	r := &s.run
-	stage := fmt.Sprintf("%s, RSA-%d, %d signatures", r.By, r.Bits, r.N)
-	rounds := cfg.Count + 1 // the first is not timed
-	digests, signatures := make([][][32]byte, rounds), make([][][]byte, rounds)
+// sign times batches of other digests each, so many at a time, after one to warm up, and
+// verifies all signatures afterwards.
+func (c *RSA) sign(ctx context.Context, r *runner, s *series, key *rsa.PrivateKey,
+	signer func([][32]byte) ([][]byte, error)) error {
+	rounds := c.Count + 1
+	digests, signed := make([][][32]byte, rounds), make([][][]byte, rounds)
 	for i := range digests {
-		digests[i] = digestsOf(i, r.N)
+		digests[i] = digestsOf(i, s.run.N)
 	}
-	samples := make([]time.Duration, rounds)
-	once := func(i int) (err error) {
-		start := time.Now()
-		signatures[i], err = s.sign(ctx, digests[i])
-		samples[i] = time.Since(start)
-		return err
-	}
-	cfg.Progress.tell(stage, 0, rounds)
-	if err := once(0); err != nil {
-		return err
-	}
-	cfg.Progress.tell(stage, 1, rounds)
-	runtime.GC()
-	start := time.Now()
-	if err := inFlight(ctx, cfg.InFlight, cfg.Count, func(i int) error { return once(i + 1) }); err != nil {
-		return err
-	}
-	took := time.Since(start)
-	for i := range rounds {
-		if err := verifySignatures(ctx, &key.PublicKey, digests[i], signatures[i]); err != nil {
+	batch := func(i int) func() (time.Duration, error) {
+		return clock(func() (err error) {
+			signed[i], err = signer(digests[i])
 			return err
-		}
+		})
 	}
-	cfg.Progress.tell(stage, rounds, rounds)
-	samples = samples[1:]
-	r.Count, r.Min, r.Median, r.Samples = cfg.Count, record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
-	r.Rate = float64(r.N*r.Count) / took.Seconds()
-	r.Checked = true
-	return nil
+	s.once = batch(0)
+	t := r.trial(s.run.Name(), s)
+	t.timed = 0
+	t.after = func() error {
+		runtime.GC()
+		samples := make([]time.Duration, c.Count)
+		start := time.Now()
+		err := inFlight(ctx, c.InFlight, c.Count, func(i int) (err error) {
+			samples[i], err = batch(1 + i)()
+			return err
+		})
+		s.samples = samples
+		s.run.Figure(signatures, report.PerSecond, float64(s.run.N*c.Count)/time.Since(start).Seconds())
+		return err
+	}
+	t.check = func() error {
+		for i := range rounds {
+			if err := verifySignatures(ctx, &key.PublicKey, digests[i], signed[i]); err != nil {
+				return err
+			}
+		}
+		s.run.Checked = true
+		return nil
+	}
+	return r.compare(ctx, t)
 }
 
 // digestsOf makes n digests; those of another round are others.
@@ -274,15 +304,22 @@ func batchSigner(e *core.Engine, key *rsa.PrivateKey) (func(context.Context, [][
 }
 
 // openSSL runs its speed on all processors, and takes signatures a second from it.
-func openSSL(ctx context.Context, program string, bits int) (run report.RSARun, err error) {
+func openSSL(ctx context.Context, program string, bits int) (report.Run, error) {
 	processors := runtime.GOMAXPROCS(0)
-	run = report.RSARun{Op: "rsa", Bits: bits, N: 1, By: report.OpenSSL, Device: fmt.Sprintf("%d processors", processors), InFlight: processors}
+	run := report.Run{Op: "rsa", N: 1, Backend: OpenSSL, Device: fmt.Sprintf("%d processors", processors)}
+	run.Size("bits", bits)
+	run.Size("in_flight", processors)
 	version, err := exec.CommandContext(ctx, program, "version").Output()
 	if err == nil {
 		run.Version = strings.TrimSpace(string(version))
 		var text []byte
-		if text, err = exec.CommandContext(ctx, program, "speed", "-seconds", "3", "-multi", fmt.Sprint(processors), fmt.Sprintf("rsa%d", bits)).Output(); err == nil {
-			run.Rate, run.Line, err = speedOf(string(text), bits)
+		speed := exec.CommandContext(ctx, program, "speed", "-seconds", "3", "-multi", fmt.Sprint(processors), fmt.Sprintf("rsa%d", bits))
+		if text, err = speed.Output(); err == nil {
+			var rate float64
+			var line string
+			rate, line, err = speedOf(string(text), bits)
+			run.Figure(signatures, report.PerSecond, rate)
+			run.Note("line", line)
 		}
 	}
 	if err != nil {

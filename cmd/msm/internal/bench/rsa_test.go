@@ -15,35 +15,35 @@ import (
 )
 
 func TestRSA(t *testing.T) {
-	cfg := RSAConfig{Open: numbersOpener(false), Backends: []string{"a"}, Bits: []int{1024}, Batches: []int{1, 3}, Count: 2, InFlight: 2}
-	runs, infos, err := RSA(t.Context(), cfg)
+	cfg := RSA{Common: Common{Open: numbersOpener(false), Backends: []string{"a"}, Count: 2}, Bits: []int{1024}, Batches: []int{1, 3}, InFlight: 2}
+	runs, infos, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 4 || len(infos) != 1 {
 		t.Fatalf("%d runs on %d backends: %v", len(runs), len(infos), err)
 	}
 	for _, r := range runs {
-		if !r.Checked || r.Rate <= 0 || r.Median <= 0 || len(r.Samples) != 2 || r.InFlight != 2 {
+		if !r.Checked || r.Value(signatures) <= 0 || r.Median <= 0 || len(r.Samples) != 2 || r.Sizes["in_flight"] != 2 {
 			t.Errorf("%+v", r)
 		}
 	}
 	var b bytes.Buffer
-	if err := report.WriteRSATable(&b, table.Form{}, record.Record[report.RSARun]{Runs: runs}); err != nil || !strings.Contains(b.String(), "crypto/rsa") || !strings.Contains(b.String(), "times") {
+	if err := cfg.Sheet().Write(&b, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(b.String(), "crypto/rsa") || !strings.Contains(b.String(), "times") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 
 // TestRSAThatIsWrong: a backend with wrong products is found by ExpModCRT itself.
 func TestRSAThatIsWrong(t *testing.T) {
-	cfg := RSAConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Bits: []int{1024}, Batches: []int{2}, Count: 1, InFlight: 1}
-	if runs, _, err := RSA(t.Context(), cfg); err == nil || len(runs) != 1 || runs[0].By != report.CryptoRSA {
+	cfg := RSA{Common: Common{Open: numbersOpener(true), Backends: []string{"odd"}, Count: 1}, Bits: []int{1024}, Batches: []int{2}, InFlight: 1}
+	if runs, _, err := Measure(t.Context(), &cfg); err == nil || len(runs) != 1 || runs[0].Backend != CryptoRSA {
 		t.Errorf("%v, %+v", err, runs)
 	}
-	for _, wrong := range []func(*RSAConfig){
-		func(c *RSAConfig) { c.Bits = []int{100} }, func(c *RSAConfig) { c.Batches = []int{0} },
-		func(c *RSAConfig) { c.InFlight = 0 }, func(c *RSAConfig) { c.Backends = nil },
+	for _, wrong := range []func(*RSA){
+		func(c *RSA) { c.Bits = []int{100} }, func(c *RSA) { c.Batches = []int{0} },
+		func(c *RSA) { c.InFlight = 0 }, func(c *RSA) { c.Backends = nil },
 	} {
 		c := cfg
 		wrong(&c)
-		if _, _, err := RSA(t.Context(), c); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, _, err := Measure(t.Context(), &c); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

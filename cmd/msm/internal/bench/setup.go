@@ -4,110 +4,84 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"time"
 
 	"github.com/consensys/gnark-crypto/kzg"
 	"github.com/consensys/gnark/constraint"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
-	"github.com/pippin-zk/pippin/internal/circuits"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
-	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// SetupConfig says what Setup measures: the keys of every circuit on every curve, made on
-// every backend. Count is of set-ups. Merge, InFlight and CacheDir are not used: no key is
-// kept.
-type SetupConfig struct {
-	ProveConfig
+// Setup measures how long the keys of every circuit on every curve take to make on every
+// backend. With every key, that of the run to warm up included, gnark proves and verifies
+// outside of the time. No key is kept.
+type Setup struct {
+	Statements
 	// Stock times gnark's set-up as well, once.
 	Stock bool
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *SetupConfig) Validate() error { return c.validate() }
+func (c *Setup) Validate() error { return c.validate() }
 
-// Setup measures what cfg says. With every key, that of the run to warm up included, gnark
-// proves and verifies outside of the time. Results and errors are like those of Prove.
-func Setup(ctx context.Context, cfg SetupConfig) ([]report.SetupRun, []record.BackendInfo, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, err
+// Sheet shows gnark's time beside.
+func (c *Setup) Sheet() report.Sheet {
+	return report.Sheet{
+		Note:   "Times are of whole set-ups, from the constraint system to both keys in this process. Checked by proofs with the keys.",
+		Before: statementColumns(),
+		After:  []report.Column{report.ColumnMillis("gnark ms", 3, report.FigureStock)},
 	}
-	prepare := func(s *circuits.Statement, curve backend.Curve, _ engines) (*setupWork, error) {
-		return newSetupWork(&cfg, s, curve)
-	}
-	return measureAll(ctx, &cfg.ProveConfig, prepare, func(r *report.SetupRun) *report.Series { return &r.Series })
 }
 
-// setupWork is a compiled circuit, with a KZG setup if it needs one, and what gnark took.
-type setupWork struct {
-	task
-	cfg   *SetupConfig
-	srs   proofsystem.SRS
-	stock time.Duration
+func (c *Setup) measure(ctx context.Context, r *runner) error {
+	if err := r.open(ctx, nil); err != nil {
+		return err
+	}
+	return c.each(r, func(t *task, able engines) error { return c.setUp(ctx, r, t, able) })
 }
 
-func newSetupWork(cfg *SetupConfig, s *circuits.Statement, curve backend.Curve) (*setupWork, error) {
-	w := &setupWork{cfg: cfg}
-	var err error
-	if w.task, err = newTask(&cfg.ProveConfig, s, curve); err != nil {
-		return nil, err
+// setUp measures one circuit, with a KZG setup if it needs one.
+func (c *Setup) setUp(ctx context.Context, r *runner, t *task, able engines) (err error) {
+	what := fmt.Sprintf("%s %v", t.Name, t.curve)
+	r.Progress.tell(what+": compiling", 0, 1)
+	if t.ccs, err = t.scheme.Compile(t.Circuit); err != nil {
+		return err
 	}
-	cfg.Progress.tell(fmt.Sprintf("%s %v: compiling", s.Name, curve), 0, 1)
-	if w.ccs, err = w.scheme.Compile(s.Circuit); err != nil {
-		return nil, err
-	}
-	if cfg.system() == proofsystem.PLONK {
-		cfg.Progress.tell(fmt.Sprintf("%s %v: making a KZG setup", s.Name, curve), 0, 1)
-		canonical, lagrange, err := knownSRS(w.ccs)
+	var srs proofsystem.SRS
+	if t.system == proofsystem.PLONK {
+		r.Progress.tell(what+": making a KZG setup", 0, 1)
+		canonical, lagrange, err := knownSRS(t.ccs)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		w.srs = func(constraint.ConstraintSystem) (kzg.SRS, kzg.SRS, error) { return canonical, lagrange, nil }
+		srs = func(constraint.ConstraintSystem) (kzg.SRS, kzg.SRS, error) { return canonical, lagrange, nil }
 	}
-	if cfg.Stock {
-		cfg.Progress.tell(fmt.Sprintf("%s %v: setting up with gnark", s.Name, curve), 0, 1)
+	run := t.run("setup")
+	if c.Stock {
+		r.Progress.tell(what+": setting up with gnark", 0, 1)
 		runtime.GC()
-		start := time.Now()
-		if err := w.scheme.NewKeys().SetUp(w.ccs, w.srs); err != nil {
-			return nil, fmt.Errorf("gnark: %w", err)
+		took, err := clock(func() error { return t.scheme.NewKeys().SetUp(t.ccs, srs) })()
+		if err != nil {
+			return fmt.Errorf("gnark: %w", err)
 		}
-		w.stock = time.Since(start)
+		run.Took(report.FigureStock, took)
 	}
-	return w, nil
-}
-
-// measure times set-ups on one backend. With an error the run has those that were done.
-func (w *setupWork) measure(ctx context.Context, e *single) (report.SetupRun, error) {
-	var samples []time.Duration
-	cfg, stage, refused := w.cfg, fmt.Sprintf("%s %v: setting up on %s", w.Name, w.curve, e.name), 0
-	rounds := func() error {
-		for round := range cfg.Count + 1 {
-			cfg.Progress.tell(stage, round, cfg.Count+1)
-			keys := w.scheme.NewKeys()
-			runtime.GC()
-			start := time.Now()
-			if err := keys.SetUpOn(ctx, e.Engine, w.ccs, w.srs); err != nil {
-				return err
-			}
-			took := time.Since(start)
-			proof, err := keys.ProveByGnark(w.ccs, w.full)
+	for _, e := range able {
+		s := r.series(e, run, nil)
+		s.once = clock(func() error {
+			t.keys = t.scheme.NewKeys()
+			return t.keys.SetUpOn(ctx, e.Engine, t.ccs, srs)
+		})
+		s.check = func() (int, error) {
+			proof, err := t.keys.ProveByGnark(t.ccs, t.full)
 			if err != nil {
-				return fmt.Errorf("gnark with the key: %w", err)
+				return 0, fmt.Errorf("gnark with the key: %w", err)
 			}
-			if keys.Verify(proof, w.public) != nil {
-				refused++
-			}
-			if round > 0 {
-				samples = append(samples, took)
-			}
+			return t.refused(proof), nil
 		}
-		cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
-		return nil
+		if err := r.compare(ctx, r.trial(fmt.Sprintf("%s: setting up on %s", what, e.name), s)); err != nil {
+			return err
+		}
 	}
-	err := rounds()
-	return report.SetupRun{Series: w.series("setup", e, samples, w.stock, refused)}, err
+	return nil
 }
-
-func (w *setupWork) close() error { return nil }

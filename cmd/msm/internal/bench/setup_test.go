@@ -8,22 +8,23 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
 func TestSetup(t *testing.T) {
 	for _, system := range proofsystem.Systems() {
-		cfg := SetupConfig{ProveConfig: proveConfig(t, &world{}, "a"), Stock: true}
+		cfg := Setup{Statements: proveConfig(t, &world{}, "a").Statements, Stock: true}
 		cfg.System, cfg.CacheDir = system, ""
-		runs, infos, err := Setup(t.Context(), cfg)
+		runs, infos, err := Measure(t.Context(), &cfg)
 		if err != nil || len(runs) != 1 || len(infos) != 1 {
 			t.Fatalf("%s: %d runs, %d backends, %v", system, len(runs), len(infos), err)
 		}
 		r := runs[0]
-		if r.Op != "setup" || r.System != string(system) || r.Circuit != "mimc-2" || r.Curve != "bn254" || r.Constraints == 0 || r.Backend != "a" || r.Device == "" {
+		if r.Op != "setup" || r.Inputs[report.InputSystem] != string(system) || r.What != "mimc-2" || r.Curve != "bn254" || r.Value(report.FigureConstraints) == 0 || r.Backend != "a" || r.Device == "" {
 			t.Errorf("%+v", r)
 		}
-		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Stock <= 0 {
+		if !r.Checked || r.Wrong != 0 || r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Value(report.FigureStock) <= 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -53,13 +54,13 @@ func (b oddSums) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 // TestSetupDetectsBadKeys: proofs with keys of a wrong backend are refused.
 func TestSetupDetectsBadKeys(t *testing.T) {
 	for _, system := range proofsystem.Systems() {
-		cfg := SetupConfig{ProveConfig: proveConfig(t, &world{}, "odd")}
+		cfg := Setup{Statements: proveConfig(t, &world{}, "odd").Statements}
 		cfg.System = system
 		cfg.Open = func(context.Context, string) (backend.Backend, error) {
 			return oddSums{oddNumbers{cpu.New(cpu.Options{})}}, nil
 		}
-		runs, _, err := Setup(t.Context(), cfg)
-		if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Verified || runs[0].Refused != 1+cfg.Count {
+		runs, _, err := Measure(t.Context(), &cfg)
+		if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Checked || runs[0].Wrong != 1+cfg.Count {
 			t.Errorf("%s: %+v, %v", system, runs, err)
 		}
 	}
@@ -77,8 +78,8 @@ func TestProveWithOwnSetup(t *testing.T) {
 					return oddSums{oddNumbers{cpu.New(cpu.Options{})}}, nil
 				}
 			}
-			runs, _, err := Prove(t.Context(), cfg)
-			if len(runs) != 1 || errors.Is(err, ErrWrong) != odd || (runs[0].StockRefused > 0) != odd || !odd && err != nil {
+			runs, _, err := Measure(t.Context(), &cfg)
+			if len(runs) != 1 || errors.Is(err, ErrWrong) != odd || (runs[0].Value(figureStockRefused) > 0) != odd || !odd && err != nil {
 				t.Errorf("%s, wrong backend %v: %+v, %v", system, odd, runs, err)
 			}
 		}
@@ -86,20 +87,20 @@ func TestProveWithOwnSetup(t *testing.T) {
 }
 
 func TestSetupRefuses(t *testing.T) {
-	for what, spoil := range map[string]func(*SetupConfig){
-		"no circuit": func(c *SetupConfig) { c.Circuits = nil },
-		"no count":   func(c *SetupConfig) { c.Count = 0 },
-		"a system":   func(c *SetupConfig) { c.System = "stark" },
+	for what, spoil := range map[string]func(*Setup){
+		"no circuit": func(c *Setup) { c.Circuits = nil },
+		"no count":   func(c *Setup) { c.Count = 0 },
+		"a system":   func(c *Setup) { c.System = "stark" },
 	} {
-		cfg := SetupConfig{ProveConfig: proveConfig(t, &world{}, "a")}
+		cfg := Setup{Statements: proveConfig(t, &world{}, "a").Statements}
 		spoil(&cfg)
-		if _, _, err := Setup(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if runs, _, err := Setup(ctx, SetupConfig{ProveConfig: proveConfig(t, &world{}, "a")}); !errors.Is(err, context.Canceled) || len(runs) != 0 {
+	if runs, _, err := Measure(ctx, &Setup{Statements: proveConfig(t, &world{}, "a").Statements}); !errors.Is(err, context.Canceled) || len(runs) != 0 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

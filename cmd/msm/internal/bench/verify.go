@@ -90,7 +90,7 @@ func Verify(ctx context.Context, cfg VerifyConfig) (_ []Verified, err error) {
 	defer func() { err = errors.Join(err, ref.Close()) }()
 	v := &verifying{cfg: cfg, reference: ref, points: map[fixtures.Key]*fixtures.Points{}}
 	for _, c := range cfg.Curves {
-		for _, e := range all.with(c, cfg.Note) {
+		for _, e := range all.able(c.String(), hasCurve(c), cfg.Note) {
 			for _, g := range cfg.Groups {
 				if err := v.group(ctx, e, c, g); err != nil {
 					return v.done, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"maps"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
@@ -66,33 +68,18 @@ func measured(t *testing.T) (points map[string]map[point]float64, memory map[str
 		if strings.Contains(name, "h200-memory") || strings.Contains(name, "msm-small") {
 			continue
 		}
-		text, err := os.ReadFile(name)
+		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r struct {
-			Machine struct {
-				Backends []struct {
-					Name    string
-					Devices []struct {
-						Name   string
-						Memory uint64 `json:"memory_bytes"`
-					}
-				}
-			}
-			Runs []struct {
-				Op, Curve, Group, Backend, Device, Distribution, Path string
-				N, Multiples                                          int
-				Median                                                float64 `json:"median_ms"`
-				Checked                                               bool
-			}
-		}
-		if err := json.Unmarshal(text, &r); err != nil {
+		r, err := report.Read(f)
+		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		found := false
 		for _, run := range r.Runs {
-			if run.Op != "msm" || run.Backend != "cuda" || run.Distribution != "uniform" || run.Path != "arena" || !run.Checked {
+			if run.Op != report.OpMSM || run.Backend != "cuda" || !run.Checked ||
+				run.Inputs[report.InputDistribution] != "uniform" || run.Inputs[report.InputPath] != string(report.Arena) {
 				continue
 			}
 			c, err1 := backend.ParseCurve(run.Curve)
@@ -104,7 +91,7 @@ func measured(t *testing.T) (points map[string]map[point]float64, memory map[str
 				points[run.Device] = map[point]float64{}
 			}
 			found = true
-			at := point{c, g, run.N, max(1, run.Multiples)}
+			at := point{c, g, run.N, max(1, int(run.Value("multiples")))}
 			if known, ok := points[run.Device][at]; !ok || run.Median < known {
 				points[run.Device][at] = run.Median
 			}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -11,35 +10,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
-	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/units"
 )
-
-// timed is a run of any operation, as far as two of them are compared.
-type timed struct {
-	Op, Circuit, Curve, Group string
-	Phase                     string
-	N, Constraints            int
-	Distribution              string
-	Backend                   string
-	Path                      Path
-	Merge                     Merge
-	Median                    float64   `json:"median_ms"`
-	Samples                   []float64 `json:"samples_ms"`
-}
-
-// what names what was timed; runs of one name are compared.
-func (r *timed) what() string {
-	parts := []string{r.Op, r.Phase, r.Circuit, r.Curve, r.Group}
-	if r.N > 0 {
-		parts = append(parts, units.FormatSize(r.N))
-	}
-	parts = append(parts, r.Distribution, r.Backend, string(r.Path))
-	if r.Merge == MergeNever {
-		parts = append(parts, "nothing merged")
-	}
-	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
-}
 
 // Difference is one run of two records. Times are milliseconds.
 type Difference struct {
@@ -65,15 +36,17 @@ const confidence = 0.95
 // Enough is the fewest samples whose median has a range at that confidence.
 const Enough = 6
 
-// Compare compares the runs that two records, as WriteJSON writes them, have in common,
-// in the order of the new one. notes is what to think of beside. Records without a
-// common run, or without samples, are backend.ErrInvalidInput.
+// Compare compares the runs that two records have in common, in the order of the new one.
+// notes is what to think of beside. Records without a common run, or without samples, are
+// backend.ErrInvalidInput.
 func Compare(old, new io.Reader) (all []Difference, notes []string, err error) {
-	var before, after record.Record[timed]
-	for r, from := range map[*record.Record[timed]]io.Reader{&before: old, &after: new} {
-		if err := json.NewDecoder(from).Decode(r); err != nil {
-			return nil, nil, fmt.Errorf("%w: no record: %w", backend.ErrInvalidInput, err)
-		}
+	before, err := Read(old)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := Read(new)
+	if err != nil {
+		return nil, nil, err
 	}
 	if a, b := before.Machine, after.Machine; a.CPU != b.CPU || a.Cores != b.Cores {
 		notes = append(notes, fmt.Sprintf("the machines differ: %s, %d cores; %s, %d cores", a.CPU, a.Cores, b.CPU, b.Cores))
@@ -81,13 +54,13 @@ func Compare(old, new io.Reader) (all []Difference, notes []string, err error) {
 	if before.Cut != "" || after.Cut != "" {
 		notes = append(notes, "a record was cut short")
 	}
-	had := map[string]timed{}
+	had := map[string]Run{}
 	for _, r := range before.Runs {
-		had[r.what()] = r
+		had[r.Name()] = r
 	}
 	few := false
 	for _, r := range after.Runs {
-		o, ok := had[r.what()]
+		o, ok := had[r.Name()]
 		if !ok || len(o.Samples) == 0 || len(r.Samples) == 0 {
 			continue
 		}
@@ -95,9 +68,9 @@ func Compare(old, new io.Reader) (all []Difference, notes []string, err error) {
 		c := benchmath.AssumeNothing.Compare(a, b)
 		few = few || len(c.Warnings) > 0 || math.IsInf(Uncertainty(o.Samples), 0) || math.IsInf(Uncertainty(r.Samples), 0)
 		all = append(all, Difference{
-			What: r.what(), Old: o.Median, New: r.Median, Ratio: r.Median / o.Median,
+			What: r.Name(), Old: o.Median, New: r.Median, Ratio: r.Median / o.Median,
 			P: c.P, Significant: c.P < c.Alpha,
-			old: formatMillis(o.Median) + " " + rangeOf(a), new: formatMillis(r.Median) + " " + rangeOf(b),
+			old: FormatMillis(o.Median) + " " + rangeOf(a), new: FormatMillis(r.Median) + " " + rangeOf(b),
 			delta: c.FormatDelta(o.Median, r.Median) + " (" + c.String() + ")",
 		})
 	}

@@ -14,13 +14,15 @@ import (
 // recordOf has a run a backend, with samples around a median.
 func recordOf(t *testing.T, cpu string, medians map[string]float64, n int) *bytes.Buffer {
 	t.Helper()
-	r := record.Record[Run]{Machine: record.Machine{CPU: cpu, Cores: 4}}
+	r := record.Record[Run]{Format: Format, Machine: record.Machine{CPU: cpu, Cores: 4}}
 	for _, name := range []string{"cpu", "cuda", "plugin:cpu"} {
 		mid, ok := medians[name]
 		if !ok {
 			continue
 		}
-		run := Run{Op: "msm", Curve: "bn254", Group: "g1", N: 1 << 20, Distribution: "uniform", Backend: name, Path: Copy, Median: mid}
+		run := Run{Op: "msm", Curve: "bn254", Group: "g1", N: 1 << 20, Backend: name, Times: record.Times{Median: mid}}
+		run.Input(InputDistribution, "uniform")
+		run.Input(InputPath, string(Copy))
 		for i := range n {
 			run.Samples = append(run.Samples, mid*(1+0.001*float64(i-n/2)))
 		}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -13,24 +12,6 @@ import (
 
 	"github.com/pippin-zk/pippin/internal/units"
 )
-
-// measured is what tables of documents quote of a run.
-type measured struct {
-	Op, Curve, Group, Backend, Circuit, Merge, Distribution, Order, Step, Library string
-
-	N           int
-	Constraints float64
-	Min         float64 `json:"min_ms"`
-	Median      float64 `json:"median_ms"`
-	Stock       float64 `json:"stock_ms"`
-	CPU         float64 `json:"cpu_ms"`
-	Speedup     float64
-	Without     float64 `json:"speedup_without_solve"`
-	BackToBack  struct {
-		Batch  bool
-		Median float64 `json:"median_ms"`
-	} `json:"back_to_back"`
-}
 
 var (
 	recordLink = regexp.MustCompile(`bench/results/[\w./-]+\.json`)
@@ -108,14 +89,15 @@ func cells(line string) []string {
 }
 
 // linkedRuns reads the records that a text links to.
-func linkedRuns(text string) (runs []measured, err error) {
+func linkedRuns(text string) (runs []Run, err error) {
 	for _, link := range recordLink.FindAllString(text, -1) {
-		text, err := os.ReadFile(filepath.Join("../../../..", link))
+		f, err := os.Open(filepath.Join("../../../..", link))
 		if err != nil {
 			return nil, err
 		}
-		var r struct{ Runs []measured }
-		if err := json.Unmarshal(text, &r); err != nil {
+		defer f.Close()
+		r, err := Read(f)
+		if err != nil {
 			return nil, err
 		}
 		runs = append(runs, r.Runs...)
@@ -126,9 +108,11 @@ func linkedRuns(text string) (runs []measured, err error) {
 // compareCell looks for a run that has the cell's numbers: the rounding of a
 // record's. It passes over cells without numbers and columns that it does not
 // know.
-func compareCell(runs []measured, row, column, cell string, minimum bool) (compared int, err error) {
-	which := func(r measured) bool { return r.Circuit != "" && strings.Contains(row, circuitName(r.Circuit, row)) }
-	var value func(measured) float64
+func compareCell(runs []Run, row, column, cell string, minimum bool) (compared int, err error) {
+	which := func(r Run) bool {
+		return r.Value(FigureConstraints) > 0 && strings.Contains(row, circuitName(r.What, row))
+	}
+	var value func(Run) float64
 	size := sizeColumn.FindStringSubmatch(column)
 	switch {
 	case size != nil:
@@ -142,40 +126,39 @@ func compareCell(runs []measured, row, column, cell string, minimum bool) (compa
 		}
 		transform, onCPU := strings.CutSuffix(row, ", gnark-crypto")
 		row, batch := strings.CutSuffix(strings.TrimSuffix(row, ", alone"), ", in a batch")
-		which = func(r measured) bool {
-			if r.Step != "" {
-				return r.Step == row && strings.HasPrefix(column, r.Curve) && r.N == 1<<log
+		which = func(r Run) bool {
+			switch r.Op {
+			case "vector":
+				return r.What == row && strings.HasPrefix(column, r.Curve) && r.N == 1<<log
+			case "ntt", OpPeerTransform:
+				return r.Curve+", "+r.What == transform && r.N == 1<<log
+			case OpPeer:
+				return r.Inputs[InputLibrary] == Pippin && strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log
 			}
-			if r.Order != "" {
-				return r.Curve+", "+r.Order == transform && r.N == 1<<log
-			}
-			if r.Op == "peer" {
-				return r.Library == "pippin" && strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log
-			}
-			return strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log && (r.Backend == backend || backend == "cuda" && r.Backend == "plugin:cuda") && r.Distribution == "uniform"
+			return strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log && (r.Backend == backend || backend == "cuda" && r.Backend == "plugin:cuda") && r.Inputs[InputDistribution] == "uniform"
 		}
-		value = func(r measured) float64 { return r.Median }
+		value = func(r Run) float64 { return r.Median }
 		switch {
 		case onCPU || strings.Contains(column, "on 16 cores"):
-			value = func(r measured) float64 { return r.CPU }
+			value = func(r Run) float64 { return r.Value(FigureCPU) }
 		case batch:
-			value = func(r measured) float64 {
-				if !r.BackToBack.Batch {
-					return math.NaN()
+			value = func(r Run) float64 {
+				if v := r.Value(FigureBatch); v > 0 {
+					return v
 				}
-				return r.BackToBack.Median
+				return math.NaN()
 			}
 		case minimum:
-			value = func(r measured) float64 { return r.Min }
+			value = func(r Run) float64 { return r.Min }
 		}
 	case column == "constraints":
-		value = func(r measured) float64 { return r.Constraints }
+		value = func(r Run) float64 { return r.Value(FigureConstraints) }
 	case column == "gnark":
-		value = func(r measured) float64 { return r.Stock }
+		value = func(r Run) float64 { return r.Value(FigureStock) }
 	case column == "`cpu`", column == "`cuda`":
-		value = func(r measured) float64 { return onBackend(r, column, r.Median) }
+		value = func(r Run) float64 { return onBackend(r, column, r.Median) }
 	case strings.HasPrefix(column, "`cuda`") && strings.Contains(column, "solv"):
-		value = func(r measured) float64 { return onBackend(r, "`cuda`", r.Without) }
+		value = func(r Run) float64 { return onBackend(r, "`cuda`", r.Value(FigureWithoutSolving)) }
 	default:
 		return 0, nil
 	}
@@ -185,7 +168,7 @@ func compareCell(runs []measured, row, column, cell string, minimum bool) (compa
 		equal := func(v float64) bool { return math.Abs(v/scale-want) <= 0.5*math.Pow10(-len(m[3]))+1e-9 }
 		look := value
 		if m[1] == "x " && !strings.Contains(column, "solv") {
-			look = func(r measured) float64 { return onBackend(r, column, r.Speedup) }
+			look = func(r Run) float64 { return onBackend(r, column, r.Value(FigureSpeedup)) }
 		}
 		found := false
 		for _, r := range runs {
@@ -204,10 +187,10 @@ func compareCell(runs []measured, row, column, cell string, minimum bool) (compa
 
 // fastestPeer returns the least time of another library's MSM, infinite where there is
 // none: its median, or its best time in a record that has no medians.
-func fastestPeer(runs []measured, row, column string) float64 {
+func fastestPeer(runs []Run, row, column string) float64 {
 	least := math.Inf(1)
 	for _, r := range runs {
-		if r.Op == "peer" && r.Library != "pippin" && strings.EqualFold(r.Curve+" "+r.Group, row) && units.FormatSize(r.N) == column {
+		if r.Op == OpPeer && r.Inputs[InputLibrary] != Pippin && strings.EqualFold(r.Curve+" "+r.Group, row) && units.FormatSize(r.N) == column {
 			if r.Median == 0 {
 				r.Median = r.Min
 			}
@@ -228,8 +211,8 @@ func circuitName(circuit, row string) string {
 }
 
 // onBackend returns v for a run on the backend of a column, with merging where it pays.
-func onBackend(r measured, column string, v float64) float64 {
-	if "`"+r.Backend+"`" != column || r.Merge == "never" {
+func onBackend(r Run, column string, v float64) float64 {
+	if "`"+r.Backend+"`" != column || r.Inputs[InputMerge] == string(MergeNever) {
 		return math.NaN()
 	}
 	return v

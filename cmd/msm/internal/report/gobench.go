@@ -9,7 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// WriteGobench writes one line per sample in the format of Go benchmarks, calls
+// WriteGobench writes of MSMs one line per sample in the format of Go benchmarks, calls
 // back to back and phases as benchmarks of their own, so that benchstat compares records:
 //
 //	benchstat -row /curve,/group,/dist,/n -col /backend FILE
@@ -23,24 +23,26 @@ func WriteGobench(w io.Writer, r record.Record[Run]) error {
 	if r.Cut != "" {
 		fmt.Fprintf(&b, "cut: %s\n", r.Cut)
 	}
-	lines := func(name string, r Run, calls int, samples []float64) {
+	lines := func(name string, r *Run, calls float64, samples []float64) {
 		phase := ""
-		if r.Phase != "" {
-			phase = "/phase=" + benchKey(r.Phase)
+		if isPhase(r) {
+			phase = "/phase=" + benchKey(r.What)
 		}
 		for _, ms := range samples {
-			fmt.Fprintf(&b, "Benchmark%s/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s%s-%d\t%8d\t%12.0f ns/op\n",
-				name, r.Curve, r.Group, r.Distribution, units.FormatSize(r.N), benchKey(r.Backend), r.Path, phase, m.Cores, calls, ms*1e6)
+			fmt.Fprintf(&b, "Benchmark%s/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s%s-%d\t%8.0f\t%12.0f ns/op\n",
+				name, r.Curve, r.Group, r.Inputs[InputDistribution], units.FormatSize(r.N), benchKey(r.Backend), r.Inputs[InputPath], phase,
+				m.Cores, calls, ms*1e6)
 		}
 	}
-	for _, r := range r.Runs {
+	for i := range r.Runs {
+		run := &r.Runs[i]
 		name := "MSM"
-		if r.Op == OpPhase {
+		if isPhase(run) {
 			name = "MSMPhase"
 		}
-		lines(name, r, 1, r.Samples)
-		if r.BackToBack != nil {
-			lines("MSMBackToBack", r, r.BackToBack.Calls, r.BackToBack.Samples)
+		lines(name, run, 1, run.Samples)
+		for _, rows := range []string{FigureBackToBack, FigureBatch} {
+			lines("MSMBackToBack", run, run.Value(FigureCalls), run.Figures[rows].Samples)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

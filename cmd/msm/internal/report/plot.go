@@ -51,8 +51,9 @@ var ErrNoRuns = errors.New("no runs to plot")
 var PlotFormats = []string{"svg", "png"}
 
 // WritePlot draws median time against size in one of PlotFormats, with bars from the
-// least to the greatest sample, both axes logarithmic. A line is one backend, and one curve, group, distribution and path
-// where the runs have several; the title has what they have in common.
+// least to the greatest sample, both axes logarithmic. A line is one backend, and one curve,
+// group, distribution and path where the runs have several; the title has what they have in
+// common.
 func WritePlot(w io.Writer, format string, r record.Record[Run]) error {
 	lines, common := series(r.Runs)
 	if len(lines) == 0 {
@@ -67,19 +68,20 @@ func WritePlot(w io.Writer, format string, r record.Record[Run]) error {
 }
 
 // PlotNumbers draws elements a second against their width, or against the size of a batch
-// where there are several, in one of PlotFormats, both axes logarithmic. A line is one backend, and one operation and place of the operands
-// where the runs have several; the title has what they have in common.
-func PlotNumbers(w io.Writer, format string, r record.Record[NumberRun]) error {
-	of := []func(NumberRun) string{
-		func(r NumberRun) string { return r.Number },
-		func(r NumberRun) string { return "operands " + r.Where },
+// where there are several, in one of PlotFormats, both axes logarithmic. A line is one backend,
+// and one operation and place of the operands where the runs have several; the title has what
+// they have in common.
+func PlotNumbers(w io.Writer, format string, r record.Record[Run]) error {
+	of := []func(Run) string{
+		func(r Run) string { return r.What },
+		func(r Run) string { return "operands " + r.Inputs[InputPath] },
 	}
-	bySize := sameWork(r.Runs)
-	x := "bits"
-	if bySize {
-		x, of = "elements of a batch", append(of, func(r NumberRun) string { return fmt.Sprintf("%d bits", r.Bits) })
+	x, place := "bits", func(r Run) int { return r.Sizes["bits"] }
+	if sameWork(r.Runs) {
+		x, place = "elements of a batch", func(r Run) int { return r.N }
+		of = append(of, func(r Run) string { return fmt.Sprintf("%d bits", r.Sizes["bits"]) })
 	}
-	common, parts := shared(r.Runs, func(r NumberRun) string { return r.Backend }, of...)
+	common, parts := shared(r.Runs, func(r Run) string { return r.Backend }, of...)
 	var lines []*curveLine
 	var places []int
 	var devices []string
@@ -87,12 +89,8 @@ func PlotNumbers(w io.Writer, format string, r record.Record[NumberRun]) error {
 		if run.Median <= 0 {
 			continue
 		}
-		at := run.Bits
-		if bySize {
-			at = run.N
-		}
-		lines = withPoint(lines, parts(run), float64(at), run.Rate())
-		places, devices = append(places, at), append(devices, run.Device)
+		lines = withPoint(lines, parts(run), float64(place(run)), run.Rate())
+		places, devices = append(places, place(run)), append(devices, run.Device)
 	}
 	if len(lines) == 0 {
 		return ErrNoRuns
@@ -104,19 +102,24 @@ func PlotNumbers(w io.Writer, format string, r record.Record[NumberRun]) error {
 	return figure{title, x, "elements a second", widthTicks(places), plot.TickerFunc(plainTicks), lines}.write(w, format)
 }
 
-// sameWork reports whether two runs differ in the size of the batch and in nothing else.
-func sameWork(runs []NumberRun) bool {
-	type work struct {
-		backend, op, where string
-		bits               int
+// cutInTitle returns how the title of a plot ends, "" for what is whole.
+func cutInTitle(c record.Cut) string {
+	if c == "" {
+		return ""
 	}
-	sizes := map[work]int{}
+	return ", cut short by an " + string(c)
+}
+
+// sameWork reports whether two runs differ in the size of the batch and in nothing else.
+func sameWork(runs []Run) bool {
+	sizes := map[string]int{}
 	for _, r := range runs {
-		w := work{r.Backend, r.Number, r.Where, r.Bits}
-		if n, ok := sizes[w]; ok && n != r.N {
+		n := r.N
+		r.N = 0
+		if other, ok := sizes[r.Name()]; ok && other != n {
 			return true
 		}
-		sizes[w] = r.N
+		sizes[r.Name()] = n
 	}
 	return false
 }
@@ -455,11 +458,11 @@ func series(runs []Run) (lines []*curveLine, common string) {
 	common, parts := shared(runs, func(r Run) string { return r.Backend },
 		func(r Run) string { return r.Curve },
 		func(r Run) string { return r.Group },
-		func(r Run) string { return r.Distribution },
-		func(r Run) string { return string(r.Path) },
+		func(r Run) string { return r.Inputs[InputDistribution] },
+		func(r Run) string { return r.Inputs[InputPath] },
 	)
 	for _, r := range runs {
-		if r.N < 1 || r.Median <= 0 || r.Op == OpPhase {
+		if r.N < 1 || r.Median <= 0 || isPhase(&r) {
 			continue
 		}
 		lines = withPoint(lines, parts(r), float64(r.N), r.Median)
@@ -472,17 +475,17 @@ func series(runs []Run) (lines []*curveLine, common string) {
 
 // shared returns what all runs have of some properties, and what names a run: always the
 // first property, and those of the others that differ.
-func shared[R any](runs []R, always func(R) string, others ...func(R) string) (common string, name func(R) string) {
+func shared(runs []Run, always func(Run) string, others ...func(Run) string) (common string, name func(Run) string) {
 	var same []string
-	vary := []func(R) string{always}
+	vary := []func(Run) string{always}
 	for _, of := range others {
-		if slices.ContainsFunc(runs, func(r R) bool { return of(r) != of(runs[0]) }) {
+		if slices.ContainsFunc(runs, func(r Run) bool { return of(r) != of(runs[0]) }) {
 			vary = append(vary, of)
 		} else if len(runs) > 0 {
 			same = append(same, of(runs[0]))
 		}
 	}
-	return strings.Join(same, ", "), func(r R) string {
+	return strings.Join(same, ", "), func(r Run) string {
 		var parts []string
 		for _, of := range vary {
 			parts = append(parts, of(r))

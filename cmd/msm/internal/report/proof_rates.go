@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"image/color"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // The measures of a plot of proofs, which is read at half of a page's width, too.
@@ -28,23 +26,22 @@ const (
 )
 
 // PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
-// PlotFormats: a bar for each circuit and backend of the records, which WriteJSON wrote of
-// ProveRuns, in their order. The text above a bar has both times; a line at the bar's end
+// PlotFormats: a bar for each circuit and backend of the records of proofs, in their order. The text above a bar has both times; a line at the bar's end
 // goes from the slowest to the fastest proof on the backend. Of runs that merge and runs
 // that never do, the former are drawn.
 //
 // Figures of different devices do not belong beside each other: they are
 // backend.ErrInvalidInput, as is what is no record. Without anything to draw it is ErrNoRuns.
 func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
-	var runs []ProveRun
+	var runs []Run
 	device := map[string]string{} // by backend
 	for _, from := range records {
-		var r record.Record[ProveRun]
-		if err := json.NewDecoder(from).Decode(&r); err != nil {
-			return fmt.Errorf("%w: no record: %w", backend.ErrInvalidInput, err)
+		r, err := Read(from)
+		if err != nil {
+			return err
 		}
 		for _, run := range r.Runs {
-			if run.Op != "groth16" && run.Op != "plonk" || run.Merge == MergeNever || run.Speedup <= 0 {
+			if run.Op != "groth16" && run.Op != "plonk" || run.Inputs[InputMerge] == string(MergeNever) || run.Value(FigureSpeedup) <= 0 {
 				continue
 			}
 			if first := cmp.Or(device[run.Backend], run.Device); first != run.Device {
@@ -70,7 +67,8 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 	var labels plotter.XYLabels
 	slices.Reverse(runs) // the first bar is the highest
 	for i, run := range runs {
-		bar, err := plotter.NewBarChart(plotter.Values{run.Speedup}, proofsBar)
+		speedup, stock := run.Value(FigureSpeedup), run.Value(FigureStock)
+		bar, err := plotter.NewBarChart(plotter.Values{speedup}, proofsBar)
 		if err != nil {
 			return err
 		}
@@ -80,12 +78,12 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 			bar.Color = plotColors[4]
 		}
 		p.Add(bar)
-		end := run.Speedup
+		end := speedup
 		if len(run.Samples) > 1 {
-			slowest, fastest := run.Stock/slices.Max(run.Samples), run.Stock/slices.Min(run.Samples)
+			slowest, fastest := stock/slices.Max(run.Samples), stock/slices.Min(run.Samples)
 			spread := proofSpread{
-				XYs:     plotter.XYs{{X: run.Speedup, Y: float64(i)}},
-				XErrors: plotter.XErrors{{Low: run.Speedup - slowest, High: fastest - run.Speedup}},
+				XYs:     plotter.XYs{{X: speedup, Y: float64(i)}},
+				XErrors: plotter.XErrors{{Low: speedup - slowest, High: fastest - speedup}},
 			}
 			whisker, err := plotter.NewXErrorBars(spread)
 			if err != nil {
@@ -96,7 +94,7 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 		}
 		p.X.Max = max(p.X.Max, end)
 		labels.XYs = append(labels.XYs, plotter.XY{Y: float64(i)})
-		labels.Labels = append(labels.Labels, fmt.Sprintf("%s, %s, %s: %s, gnark %s", circuitTitle(run.Circuit), systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(run.Stock)))
+		labels.Labels = append(labels.Labels, fmt.Sprintf("%s, %s, %s: %s, gnark %s", circuitTitle(run.What), systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(stock)))
 	}
 	text, err := plotter.NewLabels(labels)
 	if err != nil {

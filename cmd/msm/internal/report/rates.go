@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -16,20 +15,14 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// rated is a run of a record as far as PlotRates reads it: an MSM, or a library's of a
-// comparison (OpPeer), of which old records have a minimum and no median.
-type rated struct {
-	Run
-	Library string `json:"library"`
-}
-
-// line returns the name of the run's line and its time in milliseconds, 0 for a run that is
-// not compared with others: skewed scalars, or those that are copied on the host first.
-func (r *rated) line() (name string, ms float64) {
+// rated returns the name of a run's line and its time in milliseconds, 0 for a run that is not
+// compared with others: skewed scalars, or those that are copied on the host first. Old records
+// of libraries have a minimum and no median.
+func rated(r *Run) (name string, ms float64) {
 	switch {
 	case r.Op == OpPeer:
-		return r.Library, cmp.Or(r.Median, r.Min)
-	case r.Op == "msm" && r.Distribution == "uniform" && (r.Path == Arena || r.Measure == EndToEnd):
+		return r.Inputs[InputLibrary], cmp.Or(r.Median, r.Min)
+	case r.Op == OpMSM && r.Inputs[InputDistribution] == "uniform" && (r.Inputs[InputPath] == string(Arena) || r.Notes["measure"] == EndToEnd):
 		return "pippin, " + r.Backend, r.Median
 	}
 	return "", 0
@@ -43,9 +36,9 @@ type Rates struct {
 }
 
 // PlotRates draws points a second against size in one of PlotFormats, both axes
-// logarithmic, of the MSMs of records as WriteJSON writes them: of pippin's runs with
+// logarithmic, of the MSMs of records: of pippin's runs with
 // uniform scalars the medians, through plugins with scalars in their arena, and of
-// libraries in PeerRuns the medians, or the minima where there are no others; bars go from
+// libraries the medians, or the minima where there are no others; bars go from
 // the slowest to the fastest sample. A line is a
 // backend or a library, with its fastest number of multiples at each size.
 //
@@ -56,17 +49,17 @@ func PlotRates(w io.Writer, format string, which Rates, records ...io.Reader) er
 	var lines []*curveLine
 	times, cut := "median of pippin's times", record.Cut("")
 	for _, from := range records {
-		var r record.Record[rated]
-		if err := json.NewDecoder(from).Decode(&r); err != nil {
-			return fmt.Errorf("%w: no record: %w", backend.ErrInvalidInput, err)
+		r, err := Read(from)
+		if err != nil {
+			return err
 		}
 		cut = cmp.Or(cut, r.Cut)
 		for _, run := range r.Runs {
-			name, ms := run.line()
+			name, ms := rated(&run)
 			if run.Curve != which.Curve.String() || run.Group != which.Group.String() || run.N < max(1, which.From) || ms <= 0 {
 				continue
 			}
-			if runs = append(runs, run.Run); run.Device != runs[0].Device {
+			if runs = append(runs, run); run.Device != runs[0].Device {
 				return fmt.Errorf("%w: %s %s was measured on %s and on %s: draw records of one device", backend.ErrInvalidInput,
 					run.Curve, run.Group, runs[0].Device, run.Device)
 			}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -236,12 +234,13 @@ func TestCommittedPlots(t *testing.T) {
 	}
 	for _, path := range numbers {
 		plots[path] = func() ([]byte, error) {
-			text, err := os.ReadFile(strings.TrimSuffix(path, ".svg") + ".json")
+			f, err := os.Open(strings.TrimSuffix(path, ".svg") + ".json")
 			if err != nil {
 				return nil, err
 			}
-			var r record.Record[NumberRun]
-			if err := json.Unmarshal(text, &r); err != nil {
+			defer f.Close()
+			r, err := Read(f)
+			if err != nil {
 				return nil, err
 			}
 			var b bytes.Buffer

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -11,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// required are the fields that a record's runs must have, by operation; the
+// required are the fields that runs of format 1 must have, by operation; the
 // numbers among them must be above zero. "" is every other operation.
 var required = map[string]struct{ texts, numbers, bools []string }{
 	"msm": {
@@ -21,7 +24,7 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
-	OpPhase: { // a phase of the MSMs of a run
+	OpMSM + PhaseOf: { // a phase of the MSMs of a run
 		texts:   []string{"phase", "curve", "group", "backend", "distribution", "path"},
 		numbers: []string{"n", "count", "median_ms"},
 		bools:   []string{"checked"},
@@ -147,6 +150,7 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 func checkRecord(text []byte) (problems []string) {
 	bad := func(format string, a ...any) { problems = append(problems, fmt.Sprintf(format, a...)) }
 	var r struct {
+		Format  int
 		Machine map[string]any
 		Runs    []map[string]any
 	}
@@ -160,6 +164,9 @@ func checkRecord(text []byte) (problems []string) {
 	}
 	if len(r.Runs) == 0 {
 		bad("no runs")
+	}
+	if r.Format != 0 {
+		return append(problems, checkFormat2(text)...)
 	}
 	for i, run := range r.Runs {
 		op, _ := run["op"].(string)
@@ -197,7 +204,7 @@ func checkRecord(text []byte) (problems []string) {
 		if left, ok := run["left"].(float64); op == "faults" && (!ok || left != 0) {
 			bad("run %d: %v wrong signatures left", i, run["left"])
 		}
-		if op != "msm" && op != OpPhase {
+		if op != "msm" && op != OpMSM+PhaseOf {
 			continue
 		}
 		if p := run["path"]; p != string(Arena) && p != string(Copy) {
@@ -221,6 +228,44 @@ func checkRecord(text []byte) (problems []string) {
 		if n, _ := run["count"].(float64); samples != nil && len(samples) != int(n) {
 			bad("run %d: %d samples, count %v", i, len(samples), n)
 		}
+	}
+	return problems
+}
+
+// checkFormat2 lists what is wrong with the runs of a record of format 2, which are alike for
+// all operations.
+func checkFormat2(text []byte) (problems []string) {
+	var r record.Record[Run]
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return []string{err.Error()}
+	}
+	for i, run := range r.Runs {
+		bad := func(what string) { problems = append(problems, fmt.Sprintf("run %d (%s): %s", i, run.Name(), what)) }
+		for what, wrong := range map[string]bool{
+			"no op":                             run.Op == "",
+			"nobody computed it":                run.Backend == "" && run.Inputs[InputLibrary] == "",
+			"no device":                         run.Device == "",
+			"of how many it is not told":        run.N <= 0 && run.Value(FigureConstraints) <= 0,
+			"neither times nor figures":         run.Count == 0 && len(run.Figures) == 0,
+			"another count than samples":        run.Count != len(run.Samples),
+			"times that are not in their order": run.Count > 0 && !(0 < run.Min && run.Min <= run.Median && run.Median <= run.P95 && run.P95 <= run.Max) && !isPhase(&run),
+			"checked, with wrong answers":       run.Checked && run.Wrong > 0,
+			"checked by nobody":                 run.Checked && run.Oracle == "",
+		} {
+			if wrong {
+				bad(what)
+			}
+		}
+		for name, f := range run.Figures {
+			if f.Value <= 0 || !slices.Contains([]string{Milliseconds, Bytes, Joules, PerSecond, ""}, f.Unit) {
+				bad(fmt.Sprintf("figure %s is %+v", name, f))
+			}
+		}
+	}
+	if r.Format != Format {
+		problems = append(problems, fmt.Sprintf("format %d", r.Format))
 	}
 	return problems
 }
@@ -366,6 +411,31 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"library": "l"`, `"library": ""`}, {`"device": "d"`, `"device": 1`}, {`"n": 128`, `"n": -1`}, {`"timed": "all"`, `"timed": ""`}, {`"count": 6`, `"count": 0`}, {`"min_ms": 0.75`, `"min_ms": 0`}, {`0.75, "checked": true`, `0.75`},
 		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},
 		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},
+	} {
+		text := strings.Replace(good, change[0], change[1], 1)
+		if text == good {
+			t.Fatalf("%s is not in the record", change[0])
+		}
+		if len(checkRecord([]byte(text))) == 0 {
+			t.Errorf("%s instead of %s is not noticed", change[1], change[0])
+		}
+	}
+}
+
+// TestCheckFormat2Refuses shows that the check of format 2 can fail, defect by defect.
+func TestCheckFormat2Refuses(t *testing.T) {
+	const good = `{"format": 2, "machine": {"cpu": "x", "cores": 1, "memory_bytes": 1, "os": "o", "arch": "a", "go": "g", "gnark_crypto": "c", "time": "t"}, "runs": [
+		{"op": "msm", "curve": "bn254", "n": 8, "inputs": {"path": "copy"}, "backend": "cpu", "device": "d", "count": 2, "min_ms": 1.5, "median_ms": 2, "p95_ms": 2.25, "max_ms": 2.5,
+		 "spread": 0.25, "samples_ms": [1.5, 2.5], "figures": {"stock": {"value": 3, "unit": "ms"}}, "checked": true, "oracle": "o"},
+		{"op": "groth16", "what": "c", "inputs": {"library": "l"}, "device": "d", "figures": {"constraints": {"value": 9}}, "spread": 0, "checked": false, "wrong": 1}]}`
+	if p := checkRecord([]byte(good)); len(p) > 0 {
+		t.Fatalf("a good record: %v", p)
+	}
+	for _, change := range [][2]string{
+		{`"format": 2`, `"format": 3`}, {`"op": "msm"`, `"op": ""`}, {`"backend": "cpu", `, ``}, {`"library": "l"`, `"path": "l"`}, {`"device": "d", "count"`, `"count"`},
+		{`"n": 8, `, ``}, {`{"constraints": {"value": 9}}`, `{}`}, {`"value": 9`, `"value": 0`}, {`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 2.1`}, {`"min_ms": 1.5`, `"min_ms": 0`},
+		{`"median_ms": 2`, `"median_ms": 2.4`}, {`"p95_ms": 2.25`, `"p95_ms": 2.75`}, {`"unit": "ms"`, `"unit": "s"`}, {`"oracle": "o"`, `"oracle": ""`},
+		{`"checked": true`, `"checked": true, "wrong": 1`}, {`"spread": 0.25`, `"sprad": 0.25`}, {`"cpu": "x"`, `"cpu": ""`},
 	} {
 		text := strings.Replace(good, change[0], change[1], 1)
 		if text == good {

@@ -1,125 +1,150 @@
 package report
 
 import (
-	"fmt"
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// cutNote returns a line below a table, "" for what is whole.
-func cutNote(c record.Cut) string {
-	if c == "" {
-		return ""
-	}
-	return fmt.Sprintf("\nCut short by an %s: not everything that was asked for is in it.\n", c)
-}
+// Format is the format of records with these runs, in record.Record.
+const Format = 2
 
-// cutInTitle returns how the title of a plot ends, "" for what is whole.
-func cutInTitle(c record.Cut) string {
-	if c == "" {
-		return ""
-	}
-	return ", cut short by an " + string(c)
-}
-
-// Path says where the scalars were when the clock started.
-type Path string
-
-// The paths.
-const (
-	// Copy: an ordinary Go slice. A plugin's client copies it into shared
-	// memory within the time measured; in process nothing is copied.
-	Copy Path = "copy"
-	// Arena: memory from Group.NewScalars that the plugin reads in place.
-	Arena Path = "arena"
-)
-
-// What a run's times include.
-const (
-	// EndToEnd is from host scalars to the affine point, in process.
-	EndToEnd = "end-to-end"
-	// EndToEndPlugin is the same through a plugin process.
-	EndToEndPlugin = "end-to-end through the plugin"
-)
-
-// Oracle names what answers were compared with: the inner product of the
-// scalars with the bases' known discrete logarithms, times the generator.
-const Oracle = "discrete logarithms"
-
-// OpPhase is Op of a run that is a phase of MSMs, those of the run before it.
-const OpPhase = "msm-phase"
-
-// Run is the timed MSMs of one backend on one input. Times are milliseconds.
+// Run is one row of a record: what somebody computed again and again from one input, how long
+// it took, and whether the answers were right. It is the same for all operations. What only
+// some of them have is data: inputs, sizes, notes and figures by name.
 type Run struct {
-	Op           string `json:"op"`              // "msm", or OpPhase
-	Phase        string `json:"phase,omitempty"` // of OpPhase, such as "accumulate": its time on all devices
-	Curve        string `json:"curve"`
-	Group        string `json:"group"`
-	N            int    `json:"n"`
-	Bases        string `json:"bases"` // their digest: backend.Bases.Digest
-	Backend      string `json:"backend"`
-	Version      string `json:"backend_version"`
-	Device       string `json:"device"`
-	Devices      int    `json:"devices,omitempty"` // how many; 0 is not known
-	Distribution string `json:"distribution"`
-	Seed         uint64 `json:"seed"`
-	Path         Path   `json:"path"`
-	Measure      string `json:"measure"` // EndToEnd or EndToEndPlugin
+	Op    string `json:"op"`             // the operation, such as "msm"
+	What  string `json:"what,omitempty"` // which one of several: a circuit, a phase, an order, a step
+	Curve string `json:"curve,omitempty"`
+	Group string `json:"group,omitempty"`
+	N     int    `json:"n,omitempty"` // how many points, elements, numbers, blobs
+	// Inputs and Sizes tell runs of one operation apart, beside the fields above and Backend.
+	Inputs map[string]string `json:"inputs,omitempty"` // such as "path": "arena"
+	Sizes  map[string]int    `json:"sizes,omitempty"`  // such as "bits": 2048
+	Seed   uint64            `json:"seed,omitempty"`
 
-	Count    int       `json:"count"` // length of Samples
-	Min      float64   `json:"min_ms"`
-	Median   float64   `json:"median_ms"`
-	Samples  []float64 `json:"samples_ms"` // in the order taken
-	Spread   float64   `json:"spread"`     // the function Spread of them
-	LoadBase float64   `json:"load_bases_ms"`
-	// Multiples is how many of each base the backend might make before, within the
-	// time to load them; 0 or 1 is none but the base.
-	Multiples int `json:"multiples,omitempty"`
+	Backend string            `json:"backend,omitempty"`
+	Version string            `json:"backend_version,omitempty"`
+	Device  string            `json:"device,omitempty"`
+	Notes   map[string]string `json:"notes,omitempty"` // facts in words
 
-	// BackToBack is nil when it was not asked for.
-	BackToBack *BackToBack `json:"back_to_back,omitempty"`
+	record.Times
+	Figures map[string]Figure `json:"figures,omitempty"`
 
-	// Checked is true only when every answer, the warm-up's included, was
-	// compared and right.
-	Checked bool `json:"checked"`
-	// Oracle is what they were compared with; "" when they were not.
-	Oracle string `json:"oracle,omitempty"`
-	// Wrong counts the answers that differed.
-	Wrong int `json:"wrong,omitempty"`
+	// Checked is true only when all that was compared, in the run to warm up too, was right.
+	Checked  bool   `json:"checked"`
+	Compared int    `json:"compared,omitempty"` // parts of an answer, where not all of it was
+	Oracle   string `json:"oracle,omitempty"`   // what answers were compared with
+	Wrong    int    `json:"wrong,omitempty"`    // answers that differed
 }
 
-// BackToBack is the time that a call takes among many without a pause, or an MSM in
-// a batch of as many. What a backend does after an answer, such as wiping what held
-// scalars, delays the next call and is in it. Times are milliseconds a call, a sample
-// a row: with several callers the reciprocal of their throughput together.
-type BackToBack struct {
-	Calls   int       `json:"calls"`             // in a row
-	Callers int       `json:"callers,omitempty"` // that shared them, where it is not one
-	Batch   bool      `json:"batch,omitempty"`   // a row is one batch
-	Min     float64   `json:"min_ms"`
-	Median  float64   `json:"median_ms"`
-	Samples []float64 `json:"samples_ms"`
-	// Energy is the mean, in joules, of what the backend's devices used for a call
-	// back to back, whatever else they did meanwhile; 0 is not known.
-	Energy float64 `json:"joules,omitempty"`
+// Figure is a number beside a run's times, such as what another library took.
+type Figure struct {
+	Value   float64   `json:"value"`             // the median, where there are samples
+	Unit    string    `json:"unit,omitempty"`    // Milliseconds and so on, "" for a count
+	Samples []float64 `json:"samples,omitempty"` // in the order taken
 }
 
-// SetSamples fills in everything that follows from the samples.
-func (r *Run) SetSamples(samples []time.Duration) {
-	r.Count, r.Min, r.Median, r.Samples, r.Spread = len(samples), record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples), record.Spread(samples)
-}
+// The units of figures.
+const (
+	Milliseconds = "ms"
+	Bytes        = "B"
+	Joules       = "J"
+	PerSecond    = "1/s"
+)
 
-// SetRows fills in the times of BackToBack from those of rows, and its energy from
-// the joules of those rows of which they are known.
-func (r *Run) SetRows(of BackToBack, rows []time.Duration, joules []float64) {
-	each := make([]time.Duration, len(rows))
-	for i, d := range rows {
-		each[i] = d / time.Duration(of.Calls)
+// Input adds an input by name; "" is left out.
+func (r *Run) Input(name, value string) { add(&r.Inputs, name, value) }
+
+// Size adds a size by name; 0 is left out.
+func (r *Run) Size(name string, n int) { add(&r.Sizes, name, n) }
+
+// Note adds a note by name; "" is left out.
+func (r *Run) Note(name, text string) { add(&r.Notes, name, text) }
+
+// Figure adds a number by name; 0 is not known and left out.
+func (r *Run) Figure(name, unit string, value float64) {
+	if value != 0 {
+		set(&r.Figures, name, Figure{Value: value, Unit: unit})
 	}
-	for _, j := range joules {
-		of.Energy += j / float64(of.Calls*len(joules))
+}
+
+// Took adds a time by name; 0 is not known and left out.
+func (r *Run) Took(name string, d time.Duration) { r.Figure(name, Milliseconds, record.Millis(d)) }
+
+// Sampled adds times by name, as their median, and with keep as samples too.
+func (r *Run) Sampled(name string, samples []time.Duration, keep bool) {
+	if len(samples) == 0 {
+		return
 	}
-	of.Min, of.Median, of.Samples = record.Millis(record.Min(each)), record.Millis(record.Median(each)), record.AllMillis(each)
-	r.BackToBack = &of
+	f := Figure{Value: record.Millis(record.Median(samples)), Unit: Milliseconds}
+	if keep {
+		f.Samples = record.AllMillis(samples)
+	}
+	set(&r.Figures, name, f)
+}
+
+// Value returns a figure's value, 0 where there is none.
+func (r *Run) Value(name string) float64 { return r.Figures[name].Value }
+
+// Rate returns how many of N a second there are, by the median.
+func (r *Run) Rate() float64 { return float64(r.N) / r.Median * 1e3 }
+
+// Durations returns the samples.
+func (r *Run) Durations() (all []time.Duration) {
+	for _, ms := range r.Samples {
+		all = append(all, time.Duration(math.Round(ms*float64(time.Millisecond))))
+	}
+	return all
+}
+
+// Clone returns a run that shares nothing that the methods change.
+func (r Run) Clone() Run {
+	r.Inputs, r.Sizes, r.Notes, r.Figures = maps.Clone(r.Inputs), maps.Clone(r.Sizes), maps.Clone(r.Notes), maps.Clone(r.Figures)
+	return r
+}
+
+// Workload names what was computed, without who did; runs of one input are compared.
+func (r *Run) Workload() string {
+	parts := []string{r.Op, r.What, r.Curve, r.Group}
+	if r.N > 0 {
+		parts = append(parts, units.FormatSize(r.N))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Sizes)) {
+		parts = append(parts, strconv.Itoa(r.Sizes[name])+" "+name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Inputs)) {
+		if name != InputPath && name != InputLibrary {
+			parts = append(parts, r.Inputs[name])
+		}
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}
+
+// Name names what was computed and who did.
+func (r *Run) Name() string {
+	who := cmp.Or(r.Backend, r.Inputs[InputLibrary])
+	return strings.TrimSpace(strings.Join([]string{r.Workload(), who, r.Inputs[InputPath]}, " "))
+}
+
+// add sets a value that is not zero.
+func add[V comparable](m *map[string]V, name string, v V) {
+	var zero V
+	if v != zero {
+		set(m, name, v)
+	}
+}
+
+func set[V any](m *map[string]V, name string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[name] = v
 }

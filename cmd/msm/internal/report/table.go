@@ -1,139 +1,200 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// WriteTable writes the machine and a line for each run. Calls back to back
-// have a column where there are any: the median of the time a call. Where several
-// backends or paths computed the same MSM, the last column compares their
-// medians with the first one's.
-func WriteTable(w io.Writer, form table.Form, r record.Record[Run]) error {
-	runs := r.Runs
-	base := baselines(runs)
-	inRows := slices.ContainsFunc(runs, func(r Run) bool { return r.BackToBack != nil })
-	columns := []table.Column{
-		{Head: "curve", Keep: 7}, {Head: "group", Keep: 4}, {Head: "n", Keep: table.Never}, {Head: "scalars", Keep: 5},
-		{Head: "backend", Keep: 8}, {Head: "path", Keep: 3}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1},
-		{Head: "median ms", Keep: table.Never}, {Head: "spread", Keep: 1}, {Head: "Mpoints/s", Keep: 2}, {Head: "checked", Keep: 6},
-	}
-	rows, spreads := make([][]string, len(runs)), make([]float64, 0, len(runs))
-	for i, r := range runs {
-		rate := "-"
-		if r.Op != OpPhase {
-			spreads, rate = append(spreads, r.Spread), fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3)
+// Sheet says how runs of an operation are shown as a table: what was measured, the times,
+// figures, and what all tables end with.
+type Sheet struct {
+	// Before and After are the columns on either side of the times.
+	Before, After []Column
+	// Note is what is written below, and Notes what depends on the runs.
+	Note  string
+	Notes func([]Run) string
+}
+
+// Column is a column of a table: its head, how long it stays where there is not room for all
+// (table.Column.Keep), and what it says of a run; "" and NoFigure are nothing.
+type Column struct {
+	Head string
+	Keep int
+	Cell func(*Run) string
+	// Always has a column stay that says nothing of any run.
+	Always bool
+	// Of makes Cell of all runs, where it depends on others.
+	Of func([]Run) func(*Run) string
+}
+
+// Stays is the Keep of a column that always stays.
+const Stays = table.Never
+
+// NoFigure is the cell of a figure that is not known.
+const NoFigure = "-"
+
+// Write writes the machine and a line for each run. Columns that say nothing of any run are
+// left out.
+func (s Sheet) Write(w io.Writer, form table.Form, r record.Record[Run]) error {
+	var columns []table.Column
+	rows := make([][]string, len(r.Runs))
+	for _, c := range slices.Concat(s.Before, columnsTimes(), s.After, []Column{columnPhase(), columnAgainst(), columnChecked()}) {
+		cell := c.Cell
+		if c.Of != nil {
+			cell = c.Of(r.Runs)
 		}
-		rows[i] = []string{r.Curve, r.Group, units.FormatSize(r.N), r.Distribution, r.Backend, string(r.Path), fmt.Sprint(r.Count),
-			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), rate, r.verdict()}
-	}
-	add := func(head string, cell func(Run) string) {
-		columns = append(columns, table.Column{Head: head, Keep: 5})
-		for i, r := range runs {
-			rows[i] = append(rows[i], cell(r))
+		cells := make([]string, len(r.Runs))
+		says := c.Always
+		for i := range r.Runs {
+			cells[i] = cell(&r.Runs[i])
+			says = says || cells[i] != "" && cells[i] != NoFigure
+		}
+		if !says {
+			continue
+		}
+		columns = append(columns, table.Column{Head: c.Head, Keep: c.Keep})
+		for i := range rows {
+			rows[i] = append(rows[i], cells[i])
 		}
 	}
-	inPhases := slices.ContainsFunc(runs, func(r Run) bool { return r.Op == OpPhase })
-	if inPhases {
-		add("phase", func(r Run) string { return cmp.Or(r.Phase, "all") })
-		columns[len(columns)-1].Keep = table.Never
+	below := "\n" + s.Note
+	if s.Notes != nil {
+		below += s.Notes(r.Runs)
 	}
-	if inRows {
-		add("back to back ms", func(r Run) string {
-			if r.BackToBack == nil {
-				return "-"
+	below += "\nSpread: half of a row's times are nearer to the median. max ms is the slowest.\n"
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, below+noiseNote(r.Runs)+cutNote(r.Cut))
+}
+
+// Text returns a column of texts.
+func Text(head string, keep int, of func(*Run) string) Column {
+	return Column{Head: head, Keep: keep, Cell: of, Always: true}
+}
+
+// ColumnWhat returns a column of which of an operation's it is.
+func ColumnWhat(head string, keep int) Column {
+	return Text(head, keep, func(r *Run) string { return r.What })
+}
+
+// ColumnCurve returns the column of curves.
+func ColumnCurve(keep int) Column {
+	return Text("curve", keep, func(r *Run) string { return r.Curve })
+}
+
+// ColumnGroup returns the column of groups.
+func ColumnGroup(keep int) Column {
+	return Text("group", keep, func(r *Run) string { return r.Group })
+}
+
+// ColumnBackend returns the column of backends.
+func ColumnBackend(keep int) Column {
+	return Text("backend", keep, func(r *Run) string { return r.Backend })
+}
+
+// ColumnN returns a column of how many there were.
+func ColumnN(head string, keep int) Column {
+	return Text(head, keep, func(r *Run) string { return units.FormatSize(r.N) })
+}
+
+// ColumnInput returns a column of an input.
+func ColumnInput(head string, keep int, name string) Column {
+	return Column{Head: head, Keep: keep, Cell: func(r *Run) string { return r.Inputs[name] }}
+}
+
+// ColumnSize returns a column of a size.
+func ColumnSize(head string, keep int, name string) Column {
+	return Column{Head: head, Keep: keep, Cell: func(r *Run) string {
+		if r.Sizes[name] == 0 {
+			return NoFigure
+		}
+		return strconv.Itoa(r.Sizes[name])
+	}}
+}
+
+// ColumnMillis returns a column of a figure in milliseconds.
+func ColumnMillis(head string, keep int, name string) Column {
+	return Column{Head: head, Keep: keep, Cell: func(r *Run) string { return formatKnown(r.Value(name)) }}
+}
+
+// ColumnFigure returns a column of another figure, such as fmt.Sprintf formats it.
+func ColumnFigure(head string, keep int, name, format string) Column {
+	return Column{Head: head, Keep: keep, Cell: func(r *Run) string {
+		if r.Value(name) == 0 {
+			return NoFigure
+		}
+		return fmt.Sprintf(format, r.Value(name))
+	}}
+}
+
+// columnsTimes returns the columns of a run's times, the slowest among them.
+func columnsTimes() []Column {
+	return []Column{
+		Text("runs", 0, func(r *Run) string { return strconv.Itoa(r.Count) }),
+		Text("min ms", 1, func(r *Run) string { return formatKnown(r.Min) }),
+		Text("median ms", Stays, func(r *Run) string { return formatKnown(r.Median) }),
+		Text("max ms", 2, func(r *Run) string { return formatKnown(r.Max) }),
+		Text("spread", 1, func(r *Run) string { return fmt.Sprintf("%.1f %%", 100*r.Spread) }),
+	}
+}
+
+// columnChecked returns the column of whether answers were right.
+func columnChecked() Column {
+	return Text("checked", 6, func(r *Run) string {
+		switch {
+		case r.Wrong > 0:
+			return "WRONG"
+		case r.Checked && r.Compared > 0:
+			return fmt.Sprintf("%d right", r.Compared)
+		case r.Checked:
+			return "yes"
+		}
+		return "no"
+	})
+}
+
+// columnPhase returns the column of phases, where there are any.
+func columnPhase() Column {
+	return Column{Head: "phase", Keep: Stays, Of: func(runs []Run) func(*Run) string {
+		any := slices.ContainsFunc(runs, func(r Run) bool { return isPhase(&r) })
+		return func(r *Run) string {
+			switch {
+			case !any:
+				return ""
+			case isPhase(r):
+				return r.What
 			}
-			return formatMillis(r.BackToBack.Median)
-		})
-	}
-	if slices.ContainsFunc(runs, hasEnergy) {
-		add("J a call", func(r Run) string {
-			if r.BackToBack == nil || r.BackToBack.Energy == 0 {
-				return "-"
-			}
-			return fmt.Sprintf("%.3g", r.BackToBack.Energy)
-		})
-	}
-	if len(base) < len(runs) {
-		add("against first", func(r Run) string { return against(r, base[keyOf(r)]) })
-	}
-	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, legend(runs, inRows, inPhases)+noiseNote(spreads)+cutNote(r.Cut))
-}
-
-// legend says what the numbers are.
-func legend(runs []Run, inRows, inPhases bool) string {
-	s := "\nTimes are " + EndToEnd + ": from scalars in host memory to the affine point, bases loaded before." +
-		"\nSpread: the median distance from the median."
-	plugin, checked := false, false
-	for _, r := range runs {
-		plugin = plugin || r.Measure == EndToEndPlugin
-		checked = checked || r.Oracle != ""
-	}
-	if plugin {
-		s += "\nOf plugins they include the way to the plugin's process and back."
-	}
-	if inPhases {
-		s += "\nPhases: what the backend's devices took for each in the same calls, which timing them delays a little; what runs side by side counts as one of them."
-	}
-	if inRows {
-		s += "\nBack to back: a call among many without a pause, or in a batch, so that what follows an answer, such as wiping, is in it."
-	}
-	if slices.ContainsFunc(runs, hasEnergy) {
-		s += "\nJ a call: all that the backend's devices used meanwhile, whatever for, divided by the calls."
-	}
-	if checked {
-		s += "\nChecked: every answer equals the one computed from the bases' " + Oracle + "."
-	}
-	return s + "\n"
-}
-
-func hasEnergy(r Run) bool { return r.BackToBack != nil && r.BackToBack.Energy > 0 }
-
-// verdict returns what the table says of a run's answers.
-func (r Run) verdict() string {
-	switch {
-	case r.Wrong > 0:
-		return "WRONG"
-	case r.Checked:
-		return "yes"
-	}
-	return "no"
-}
-
-// workload identifies runs of the same MSM, or of one phase of it.
-type workload struct {
-	curve, group string
-	n            int
-	distribution string
-	seed         uint64
-	phase        string // "" is all of it
-}
-
-func keyOf(r Run) workload {
-	return workload{r.Curve, r.Group, r.N, r.Distribution, r.Seed, r.Phase}
-}
-
-// baselines returns the first run of every workload.
-func baselines(runs []Run) map[workload]Run {
-	first := map[workload]Run{}
-	for _, r := range runs {
-		if _, ok := first[keyOf(r)]; !ok {
-			first[keyOf(r)] = r
+			return "all"
 		}
-	}
-	return first
+	}}
+}
+
+// isPhase tells a run that is a phase of the one before.
+func isPhase(r *Run) bool { return strings.HasSuffix(r.Op, PhaseOf) }
+
+// columnAgainst returns the column that compares medians of one input with those of the first
+// backend or path that computed it, where there are several.
+func columnAgainst() Column {
+	return Column{Head: "against first", Keep: 5, Of: func(runs []Run) func(*Run) string {
+		first := map[string]*Run{}
+		for i := range runs {
+			if of := runs[i].Workload(); first[of] == nil {
+				first[of] = &runs[i]
+			}
+		}
+		return func(r *Run) string { return against(r, first[r.Workload()]) }
+	}}
 }
 
 // against compares medians: "+2.1 %", or a factor where they are far apart.
-func against(r, base Run) string {
-	if r.Backend == base.Backend && r.Path == base.Path {
-		return "-"
+func against(r, base *Run) string {
+	if r.Name() == base.Name() {
+		return NoFigure
 	}
 	ratio := r.Median / base.Median
 	if ratio > 2 || ratio < 0.5 {
@@ -142,8 +203,44 @@ func against(r, base Run) string {
 	return fmt.Sprintf("%+.1f %%", 100*(ratio-1))
 }
 
-// formatMillis keeps four significant digits, without an exponent.
-func formatMillis(ms float64) string {
+// cutNote returns a line below a table, "" for what is whole.
+func cutNote(c record.Cut) string {
+	if c == "" {
+		return ""
+	}
+	return fmt.Sprintf("\nCut short by an %s: not everything that was asked for is in it.\n", c)
+}
+
+// noisy is the spread from which on tables warn: on a machine with nothing else to do
+// it is below 0.02.
+const noisy = 0.05
+
+// noiseNote warns below a table of runs whose samples are far apart. Phases are not counted.
+func noiseNote(runs []Run) string {
+	whole := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return isPhase(&r) })
+	n := 0
+	for _, r := range whole {
+		if r.Spread > noisy {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nNoisy: %d of %d runs have a spread above %.0f %%. Was the machine doing something else? "+
+		"Small differences mean nothing here.\n", n, len(whole), 100*noisy)
+}
+
+// formatKnown returns a dash where there is no such time.
+func formatKnown(ms float64) string {
+	if ms == 0 {
+		return NoFigure
+	}
+	return FormatMillis(ms)
+}
+
+// FormatMillis keeps four significant digits, without an exponent.
+func FormatMillis(ms float64) string {
 	switch {
 	case ms >= 1000:
 		return fmt.Sprintf("%.0f", ms)

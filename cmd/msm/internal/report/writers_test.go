@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -27,23 +26,30 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // sample returns a record with every case that the writers tell apart.
 func sample() record.Record[Run] {
 	run := func(curve, backend string, path Path, n int, samples ...time.Duration) Run {
-		r := Run{Op: "msm", Curve: curve, Group: "g1", N: n, Bases: "9f86d081", Backend: backend, Version: "1.2", Device: "Some CPU",
-			Distribution: "uniform", Seed: 1, Path: path, Measure: EndToEnd, LoadBase: 0.5, Checked: true, Oracle: Oracle}
+		r := Run{Op: OpMSM, Curve: curve, Group: "g1", N: n, Backend: backend, Version: "1.2", Device: "Some CPU", Seed: 1,
+			Times: record.TimesOf(samples), Checked: true, Oracle: "discrete logarithms"}
+		r.Input(InputDistribution, "uniform")
+		r.Input(InputPath, string(path))
+		r.Note("bases", "9f86d081")
+		r.Took("load_bases", 500*time.Microsecond)
+		measure := EndToEnd
 		if strings.HasPrefix(backend, "plugin:") {
-			r.Measure = EndToEndPlugin
+			measure = EndToEndPlugin
 		}
-		r.SetSamples(samples)
+		r.Note("measure", measure)
 		return r
 	}
 	row := run("bn254", "plugin:cpu", Arena, 1<<16, 251*time.Millisecond, 252*time.Millisecond)
-	row.SetRows(BackToBack{Calls: 8}, []time.Duration{2080 * time.Millisecond, 2040 * time.Millisecond}, nil)
+	row.Sampled(FigureBackToBack, []time.Duration{260 * time.Millisecond, 255 * time.Millisecond}, true)
+	row.Figure(FigureCalls, "", 8)
 	sorted := run("bn254", "plugin:cpu", Arena, 1<<16, 4*time.Millisecond, 9*time.Millisecond)
-	sorted.Op, sorted.Phase = OpPhase, "sort"
+	sorted.Op, sorted.What = OpMSM+PhaseOf, "sort"
 	wrong := run("bw6-761", "cpu", Copy, 1000, 3*time.Millisecond)
 	wrong.Checked, wrong.Wrong = false, 2
 	unchecked := run("bw6-761", "plugin:/opt/my plugins/msm-backend-x", Copy, 1000, 9*time.Millisecond)
 	unchecked.Checked, unchecked.Oracle = false, ""
 	return record.Record[Run]{
+		Format: Format,
 		Machine: record.Machine{CPU: "Some CPU <4>", Cores: 4, Memory: 24 << 30, OS: "linux", Arch: "amd64", Kernel: "6.1",
 			Go: "go1.26.0", GnarkCrypto: "v0.21.0", Commit: "0123456789abcdef", Time: "2026-01-02T03:04:05Z",
 			Backends: []record.BackendInfo{
@@ -61,11 +67,18 @@ func sample() record.Record[Run] {
 	}
 }
 
+// sheet shows every kind of column.
+var sheet = Sheet{Note: "A note.", Notes: func(runs []Run) string { return fmt.Sprintf(" It is of %d runs.", len(runs)) },
+	Before: []Column{ColumnCurve(7), ColumnGroup(4), ColumnN("n", Stays), ColumnInput("scalars", 5, InputDistribution), ColumnBackend(8), ColumnInput("path", 3, InputPath)},
+	After: []Column{ColumnSize("not there", 1, "bits"), ColumnMillis("back to back ms", 5, FigureBackToBack),
+		ColumnFigure("calls", 5, FigureCalls, "%.0f")},
+}
+
 func TestWritersGolden(t *testing.T) {
 	r := sample()
 	for name, write := range map[string]func(io.Writer) error{
 		"record.json": r.WriteJSON,
-		"table.txt":   func(w io.Writer) error { return WriteTable(w, table.Form{}, r) },
+		"table.txt":   func(w io.Writer) error { return sheet.Write(w, table.Form{}, r) },
 		"gobench.txt": func(w io.Writer) error { return WriteGobench(w, r) },
 		"plot.svg":    func(w io.Writer) error { return WritePlot(w, "svg", r) },
 	} {
@@ -89,36 +102,6 @@ func TestWritersGolden(t *testing.T) {
 	}
 }
 
-func seriesOf(op string) Series {
-	return Series{Op: op, System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Count: 1, Min: 1, Median: 1, Verified: true}
-}
-
-// TestCommittedColdRecord reads the record that the documents cite.
-func TestCommittedColdRecord(t *testing.T) {
-	b, err := os.ReadFile("../../../../bench/results/h100/cold-sha256.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r record.Record[ColdRun]
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil || len(r.Runs) != 1 {
-		t.Fatalf("%d runs, %v", len(r.Runs), err)
-	}
-	if run := r.Runs[0]; run.Constraints < 1<<20 || run.Count != len(run.Samples) || run.Read <= 0 || run.Load <= 0 || run.Prove <= 0 || !run.Verified {
-		t.Errorf("%+v", run)
-	}
-	var text strings.Builder
-	if err := WriteColdTable(&text, table.Form{}, r); err != nil || !strings.Contains(text.String(), "  yes\n") || strings.Contains(text.String(), "start ms") {
-		t.Errorf("%v\n%s", err, text.String())
-	}
-	r.Runs[0].Start = 1
-	text.Reset()
-	if err := WriteColdTable(&text, table.Form{}, r); err != nil || !strings.Contains(text.String(), "start ms") {
-		t.Errorf("%v\n%s", err, text.String())
-	}
-}
-
 func TestRecordFields(t *testing.T) {
 	var b bytes.Buffer
 	want := sample()
@@ -128,29 +111,8 @@ func TestRecordFields(t *testing.T) {
 	if problems := checkRecord(b.Bytes()); len(problems) > 0 {
 		t.Error(problems)
 	}
-	for _, other := range []interface{ WriteJSON(io.Writer) error }{
-		record.Record[ProveRun]{Machine: want.Machine, Runs: []ProveRun{{Op: "plonk", Circuit: "x", Backend: "cpu", Constraints: 1, Median: 1, Stock: 1, Verified: true}}},
-		record.Record[PointRun]{Machine: want.Machine, Runs: []PointRun{{Op: "points", What: "subgroup", Curve: "bn254", Group: "g1", Backend: "cpu", N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
-		record.Record[TransformRun]{Machine: want.Machine, Runs: []TransformRun{{Op: "ntt", Curve: "bn254", Order: "natural to reversed", Backend: "cpu", N: 2, Batch: 1, Count: 1, Min: 1, Median: 1, CPU: 1, Checked: true}}},
-		record.Record[CellRun]{Machine: want.Machine, Runs: []CellRun{{Op: "cells", Blobs: 1, Backend: "cpu", Count: 1, Min: 1, Median: 1, Stock: 1, Checked: true}}},
-		record.Record[SetupRun]{Machine: want.Machine, Runs: []SetupRun{{seriesOf("setup")}}},
-		record.Record[ColdRun]{Machine: want.Machine, Runs: []ColdRun{{Series: seriesOf("cold"), Bytes: 1, Read: 1, Load: 1, Prove: 1}}},
-		record.Record[NumberRun]{Machine: want.Machine, Runs: []NumberRun{{Op: "numbers", Number: "mul", Backend: "cpu", Where: Host, Bits: 64, N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
-	} {
-		var b bytes.Buffer
-		if err := other.WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
-		if problems := checkRecord(b.Bytes()); len(problems) > 0 {
-			t.Error(problems)
-		}
-	}
-	var got record.Record[Run]
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("read back %+v, want %+v", got, want)
+	if got, err := Read(&b); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v: read back %+v, want %+v", err, got, want)
 	}
 	b.Reset()
 	if err := (record.Record[Run]{}).WriteJSON(&b); err != nil || !strings.Contains(b.String(), `"runs": []`) {
@@ -158,17 +120,60 @@ func TestRecordFields(t *testing.T) {
 	}
 }
 
+// TestNames: runs of one input have one workload, and a name that says who computed it.
+func TestNames(t *testing.T) {
+	runs := sample().Runs
+	if a, b := runs[0].Workload(), runs[2].Workload(); a != "msm bn254 g1 2^16 uniform" || a != b {
+		t.Errorf("%q, %q", a, b)
+	}
+	if got := runs[2].Name(); got != "msm bn254 g1 2^16 uniform plugin:cpu arena" {
+		t.Errorf("%q", got)
+	}
+	r := Run{Op: "numbers", What: "mulmod", N: 1000, Backend: "cpu"}
+	r.Size("steps", 3)
+	r.Size("bits", 256)
+	r.Size("nothing", 0)
+	r.Input(InputPath, Resident)
+	if got := r.Name(); got != "numbers mulmod 1000 256 bits 3 steps cpu resident" {
+		t.Errorf("%q", got)
+	}
+	other := r.Clone()
+	if other.Size("bits", 1); r.Sizes["bits"] != 256 {
+		t.Error("a clone shares its sizes")
+	}
+}
+
+// TestSlowest: a table shows the slowest of a row's times, which neither the median nor the
+// spread has.
+func TestSlowest(t *testing.T) {
+	r := sample()
+	r.Runs = []Run{{Op: "plonk", Times: record.TimesOf([]time.Duration{278 * time.Millisecond, 283 * time.Millisecond, 281 * time.Millisecond, 498 * time.Millisecond, 284 * time.Millisecond})}}
+	var b strings.Builder
+	if err := sheet.Write(&b, table.Form{}, r); err != nil || !strings.Contains(b.String(), "  498.0   0.7 %  ") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// TestNoiseNote: runs whose samples are far apart are counted, without their phases.
+func TestNoiseNote(t *testing.T) {
+	run := func(op string, spread float64) Run { return Run{Op: op, Times: record.Times{Spread: spread}} }
+	if s := noiseNote([]Run{run("msm", 0.01), run("msm", 0.05), run("msm-phase", 0.4)}); s != "" {
+		t.Errorf("%s", s)
+	}
+	if s := noiseNote([]Run{run("msm", 0.2), run("msm", 0.01), run("msm-phase", 0.4), run("msm", 0.06)}); !strings.Contains(s, "2 of 3 runs") {
+		t.Errorf("%q", s)
+	}
+}
+
 // TestCutShort: every form of a record that an interrupt ended says so.
 func TestCutShort(t *testing.T) {
 	r := sample()
-	proofs := record.Record[ProveRun]{Cut: record.CutByInterrupt, Runs: []ProveRun{{}}}
 	r.Cut = record.CutByInterrupt
 	for name, write := range map[string]func(io.Writer) error{
-		"json":   r.WriteJSON,
-		"table":  func(w io.Writer) error { return WriteTable(w, table.Form{}, r) },
-		"go":     func(w io.Writer) error { return WriteGobench(w, r) },
-		"plot":   func(w io.Writer) error { return WritePlot(w, "svg", r) },
-		"proofs": func(w io.Writer) error { return WriteProveTable(w, table.Form{}, proofs) },
+		"json":  r.WriteJSON,
+		"table": func(w io.Writer) error { return sheet.Write(w, table.Form{}, r) },
+		"go":    func(w io.Writer) error { return WriteGobench(w, r) },
+		"plot":  func(w io.Writer) error { return WritePlot(w, "svg", r) },
 	} {
 		var b strings.Builder
 		if err := write(&b); err != nil || !strings.Contains(strings.ToLower(b.String()), "cut") || !strings.Contains(b.String(), "interrupt") {
@@ -186,9 +191,7 @@ func TestGobenchLines(t *testing.T) {
 	samples := 0
 	for _, run := range r.Runs {
 		samples += len(run.Samples)
-		if run.BackToBack != nil {
-			samples += len(run.BackToBack.Samples)
-		}
+		samples += len(run.Figures[FigureBackToBack].Samples)
 	}
 	lines := 0
 	for line := range strings.Lines(b.String()) {
@@ -254,7 +257,8 @@ func TestPlot(t *testing.T) {
 		t.Error("a GIF was made")
 	}
 
-	one := []Run{{Curve: "bls12-377", Group: "g2", Distribution: "witness", Path: Arena, Backend: "cuda", N: 1 << 20, Median: 5}}
+	one := []Run{{Curve: "bls12-377", Group: "g2", Backend: "cuda", N: 1 << 20, Times: record.Times{Median: 5},
+		Inputs: map[string]string{InputDistribution: "witness", InputPath: string(Arena)}}}
 	b.Reset()
 	if err := WritePlot(&b, "svg", record.Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
 		t.Fatal(err)

@@ -34,10 +34,11 @@ func TestSearch(t *testing.T) {
 		t.Run(which[1:], func(t *testing.T) {
 			opened := 0
 			s := Search{
-				Measure: bench.Config{
-					Sizes: []int{64}, Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1},
+				Measure: bench.MSM{
+					Common: bench.Common{Count: 3, Seed: 1, CacheDir: t.TempDir()},
+					Sizes:  []int{64}, Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1},
 					Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []report.Path{report.Arena},
-					Count: 3, Multiples: 1, Seed: 1, Check: true, CacheDir: t.TempDir(),
+					Multiples: 1, Check: true,
 				},
 				Open: func(_ context.Context, environment ...string) (backend.Backend, error) {
 					opened++

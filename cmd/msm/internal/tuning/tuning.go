@@ -14,15 +14,15 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
-	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // Search says what is tuned.
 type Search struct {
 	// Measure is the configuration of every measurement. Its sizes ascend, and every
 	// curve is measured in every group. Search sets its backends, and opens them.
-	Measure bench.Config
+	Measure bench.MSM
 	// Open opens the card's backend with more variables in its environment.
 	Open func(ctx context.Context, environment ...string) (backend.Backend, error)
 	// Oracle opens any other backend by name, such as the one that checks answers.
@@ -188,8 +188,8 @@ func (t *search) alike(trial []Found) (bool, error) {
 	return true, nil
 }
 
-// compared has the runs of one size by both plans.
-type compared struct{ now, trial report.Run }
+// compared has the times of one size by both plans.
+type compared struct{ now, trial record.Times }
 
 // ratio returns the time of the trial as a part of the time now.
 func (c *compared) ratio() float64 { return c.trial.Median / c.now.Median }
@@ -223,7 +223,7 @@ func (t *search) compare(ctx context.Context, c backend.Curve, g backend.Group, 
 		}
 		return t.Open(ctx, "PIPPIN_GPU_TUNING="+files[name], fmt.Sprintf("PIPPIN_GPU_MEMORY=%d", t.Memory))
 	}
-	runs, _, err := bench.MSM(ctx, cfg)
+	runs, _, err := bench.Measure(ctx, &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -231,9 +231,9 @@ func (t *search) compare(ctx context.Context, c backend.Curve, g backend.Group, 
 	for _, r := range runs {
 		i := slices.Index(cfg.Sizes, r.N)
 		if r.Backend == "now" {
-			all[i].now = r
+			all[i].now = r.Times
 		} else {
-			all[i].trial = r
+			all[i].trial = r.Times
 		}
 	}
 	return all, nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // foundFor is what tuning found for sizes of a group, with pieces of such lengths.
@@ -69,14 +69,14 @@ func TestTable(t *testing.T) {
 // TestFaster: a gain below a hundredth, or within the noise, is none.
 func TestFaster(t *testing.T) {
 	for _, c := range []struct {
-		now, trial report.Run
+		now, trial record.Times
 		want       bool
 	}{
-		{report.Run{Median: 100}, report.Run{Median: 98}, true},
-		{report.Run{Median: 100}, report.Run{Median: 99.5}, false},
-		{report.Run{Median: 100, Spread: 0.03}, report.Run{Median: 98}, false},
-		{report.Run{Median: 100}, report.Run{Median: 98, Spread: 0.03}, false},
-		{report.Run{Median: 100}, report.Run{Median: 101}, false},
+		{record.Times{Median: 100}, record.Times{Median: 98}, true},
+		{record.Times{Median: 100}, record.Times{Median: 99.5}, false},
+		{record.Times{Median: 100, Spread: 0.03}, record.Times{Median: 98}, false},
+		{record.Times{Median: 100}, record.Times{Median: 98, Spread: 0.03}, false},
+		{record.Times{Median: 100}, record.Times{Median: 101}, false},
 	} {
 		if r := (compared{c.now, c.trial}); r.faster() != c.want {
 			t.Errorf("%+v", r)
