@@ -79,6 +79,7 @@ var table = map[string]rule{
 	"cmd/msm/internal/keys":        {inside: []string{"engine", "backend", "internal/keyparts", "internal/curves", "cmd/msm/internal/outfile", "prover/groth16", "prover/kzg", "prover/plonk"}, never: []string{cu, goPlugin}},
 	"internal/layout":              {inside: []string{"backend"}, outside: []string{}},
 	"internal/curves":              {inside: []string{"backend", "internal/layout"}, outside: []string{gnarkCrypto}, never: beyondMSMs},
+	"kernels/internal/oracle":      {inside: []string{"backend", "internal/curves"}, outside: []string{}},
 	"kernels":                      {inside: []string{"kernels/...", "kernels/internal/oracle"}, never: []string{cu, goPlugin}},
 	"cmd/msm/internal/bench":       {never: []string{cu}},
 	"internal/record":              {inside: []string{"backend", "internal/build", "internal/units"}, never: []string{cu, goPlugin, gnark}},
