@@ -32,7 +32,7 @@ type head struct {
 // linked are what weaves and what is linked into programs, as git takes paths.
 var linked = []string{
 	"go.mod", "weave", "cmd/internal/weave", "msm", "engine", "plugin", ":(glob)backend/*.go", "backend/cpu/internal", "backend/cpu/msm",
-	"internal/build", "internal/layout", "internal/opener",
+	"internal/build", "internal/curves", "internal/layout", "internal/opener",
 }
 
 // notLinked finds tests, what only they link in, and the record.
