@@ -30,6 +30,18 @@ func idle(n int) cards {
 	return c
 }
 
+// queue gives cards something to do, in nanoseconds.
+func queue(c cards, queued ...float64) cards {
+	c.queued = queued
+	return c
+}
+
+// busy has others wait for the cards.
+func busy(c cards) cards {
+	c.busy = true
+	return c
+}
+
 // shape returns parts as card:points, by MSM.
 func shape(waiting int, parts []part) string {
 	by := make([][]string, waiting)
@@ -66,15 +78,23 @@ func TestPlace(t *testing.T) {
 		"a large one is split":          {[]pending{g1(64*m, 4)}, idle(4), "0:16777216+1:16777216+2:16777216+3:16777216"},
 		"whole ones to different cards": {[]pending{g1(m, 4), g1(m, 4), g1(m, 4), g1(m, 4)}, idle(4), "0:1048576 1:1048576 2:1048576 3:1048576"},
 		// Groth16: A, B, K, Z in G1, and B in G2, which costs as much as three.
-		"Groth16 on two":                 {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
-		"five on two":                    {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
-		"to the idle one":                {[]pending{g1(m, 2)}, cards{rules: usual, queued: []float64{1e9, 0}, speed: []float64{1, 1}}, "1:1048576"},
-		"others wait: medium whole":      {[]pending{g1(m, 4)}, cards{rules: usual, queued: []float64{4e6, 0, 4e6, 4e6}, speed: []float64{1, 1, 1, 1}, busy: true}, "1:1048576"},
-		"others wait: a large one split": {[]pending{g1(64*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 1}, busy: true}, "0:33554432+1:33554432"},
-		"where its bases are":            {[]pending{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
-		"bases in parts":                 {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
-		"parts that overlap":             {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
-		"a slow card gets less":          {[]pending{g1(96*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
+		"Groth16 on two":  {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
+		"five on two":     {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
+		"to the idle one": {[]pending{g1(m, 2)}, queue(idle(2), 1e9, 0), "1:1048576"},
+		// Parts cost fixedPoints each. While others wait, no more than a twentieth of the MSM may go there.
+		"nobody waits: a medium one split":   {[]pending{g1(4*m, 4)}, idle(4), "0:1048576+1:1048576+2:1048576+3:1048576"},
+		"others wait: a medium one whole":    {[]pending{g1(4*m, 4)}, busy(idle(4)), "0:4194304"},
+		"nobody waits: a larger one in four": {[]pending{g1(24*m, 4)}, idle(4), "0:6291456+1:6291456+2:6291456+3:6291456"},
+		"others wait: a larger one in three": {[]pending{g1(24*m, 4)}, busy(idle(4)), "0:8388608+1:8388608+2:8388608"},
+		"others wait: a large one split":     {[]pending{g1(64*m, 2)}, busy(idle(2)), "0:33554432+1:33554432"},
+		// Each part more has to save a tenth: of this size a third one does not.
+		"a part more that saves little": {[]pending{g1(400_000, 3)}, idle(3), "0:200000+1:200000"},
+		"a part more that saves enough": {[]pending{g1(600_000, 3)}, idle(3), "0:200000+1:200000+2:200000"},
+		"where its bases are":           {[]pending{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
+		"bases in parts":                {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
+		"parts that two cards have":     {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 1: {0, m / 2}, 2: {m / 2, m}})}, queue(idle(3), 1e9, 0, 0), "1:524288+2:524288"},
+		"parts that overlap":            {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
+		"a slow card gets less":         {[]pending{g1(96*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
 	} {
 		parts, missing := spread(c.waiting, c.cards)
 		if got := shape(len(c.waiting), parts); got != c.want || missing != nil {
@@ -84,6 +104,51 @@ func TestPlace(t *testing.T) {
 	_, missing := spread([]pending{g1(m, 2), only(m, 2, map[int]span{0: {0, m - 1}})}, idle(2))
 	if !slices.Equal(missing, []int{1}) {
 		t.Errorf("a base that no card has: missing %v", missing)
+	}
+}
+
+// TestEven: cards that share points end together, and none gets less than the least part.
+func TestEven(t *testing.T) {
+	c := cards{rules: rules{fixed: 10, least: 100}, queued: []float64{0, 50, 0}, speed: []float64{1, 1, 0.5}}
+	for _, row := range []struct {
+		on   []int
+		n    int
+		each float64
+		end  float64 // 0 where they cannot share
+	}{
+		{[]int{0}, 100, 1, 110},
+		{[]int{0}, 99, 1, 0},
+		{[]int{0, 1}, 250, 1, 160}, // 150 points beside 100
+		{[]int{0, 1}, 249, 1, 0},
+		{[]int{1, 0}, 250, 1, 160},
+		{[]int{0, 2}, 310, 1, 220}, // 210 points beside 100 of the slow card
+		{[]int{0, 2}, 309, 1, 0},
+		{[]int{0, 1}, 225, 2, 270}, // what is queued is as much as 25 points
+		{[]int{0, 1}, 224, 2, 0},
+	} {
+		if end, ok := c.even(row.on, row.each, row.n); ok != (row.end > 0) || end != row.end {
+			t.Errorf("%d points on cards %v, %v ns each: they end at %v, %v; want %v", row.n, row.on, row.each, end, ok, row.end)
+		}
+	}
+}
+
+// TestSplitByMemory: each card has bases as it has memory, and all have all.
+func TestSplitByMemory(t *testing.T) {
+	for _, row := range []struct {
+		n      int
+		memory []int64
+		want   []span
+	}{
+		{100, []int64{8}, []span{{0, 100}}},
+		{100, []int64{10, 30}, []span{{0, 25}, {25, 100}}},
+		{100, []int64{30, 10}, []span{{0, 75}, {75, 100}}},
+		{10, []int64{1, 1, 1}, []span{{0, 3}, {3, 6}, {6, 10}}},
+		{100, []int64{0, 50, 0}, []span{{0, 0}, {0, 100}, {100, 100}}},
+		{0, []int64{1, 2}, []span{{0, 0}, {0, 0}}},
+	} {
+		if got := splitByMemory(row.n, row.memory); !slices.Equal(got, row.want) {
+			t.Errorf("%d bases by memory %v: %v, want %v", row.n, row.memory, got, row.want)
+		}
 	}
 }
 

@@ -4,11 +4,16 @@ package serve
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
@@ -165,4 +170,85 @@ func TestServerRefusesPrograms(t *testing.T) {
 	}
 	_, err = run(proper...)
 	invalid(t, "a freed space", err)
+}
+
+// curious is a backend that keeps what it answered and tries what it was given.
+type curious struct {
+	*fake.Backend
+	answers [][]byte
+	try     func(in backend.Input, count int)
+}
+
+func (c *curious) Run(ctx context.Context, steps []backend.Step) (answers [][]byte, err error) {
+	for _, step := range steps {
+		backend.WithInput(step, func(in *backend.Input, count int) { c.try(*in, count) })
+	}
+	answers, err = c.Backend.Run(ctx, steps)
+	c.answers = slices.Clone(answers)
+	return answers, err
+}
+
+// TestInputsAndAnswers: a backend cannot wait for more input than there is, and what it
+// answers to shared memory is wiped where it was: it may be secret.
+func TestInputsAndAnswers(t *testing.T) {
+	const count, size = 10, 320
+	b := &curious{Backend: &fake.Backend{}}
+	h := serveByHand(t, b, b.Backend)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := shm.NewArena(1 << 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := shm.NewAnswerArena(1 << 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	for _, a := range []*shm.Arena{in, out} {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: 1 << 12}, a.File()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: a.ID(), Size: 1 << 12, Answers: a.Answers()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copy(in.Bytes()[64:], plugintest.Random(size))
+	binary.LittleEndian.PutUint64(in.Bytes(), size) // all of it is there
+	tried := 0
+	b.try = func(in backend.Input, count int) {
+		tried++
+		within, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // nothing has to wait
+		defer cancel()
+		for _, n := range []int{0, 1, count} {
+			if err := in.Ready(within, n); err != nil {
+				t.Errorf("%d elements of %d: %v", n, count, err)
+			}
+		}
+		for _, n := range []int{-1, count + 1, math.MaxInt} {
+			if err := in.Ready(within, n); backend.FaultOf(err) != backend.FaultBackend {
+				t.Errorf("a backend that waits for %d elements of %d is not refused: %v", n, count, err)
+			}
+		}
+	}
+	all := &proto.Range{Space: space.Space, Count: count}
+	_, err = h.Run(ctx, &proto.RunRequest{Call: 1, Steps: []*proto.Step{
+		{Step: &proto.Step_Write{Write: &proto.Write{Dst: all, Input: &proto.Input{Bytes: wire.Region(in, 64, size), Progress: wire.Region(in, 0, 8)}}}},
+		{Step: &proto.Step_Read{Read: &proto.Read{Src: all, Answer: wire.Region(out, 0, size)}}},
+	}})
+	if err != nil || tried != 1 {
+		t.Fatalf("%v, %d inputs", err, tried)
+	}
+	if !bytes.Equal(out.Bytes()[:size], in.Bytes()[64:64+size]) {
+		t.Error("a wrong answer")
+	}
+	if len(b.answers) != 2 || len(b.answers[1]) != size || !bytes.Equal(b.answers[1], make([]byte, size)) {
+		t.Error("the answer is still where the backend put it")
+	}
 }

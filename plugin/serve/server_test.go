@@ -38,9 +38,16 @@ type byHand struct {
 
 func newByHand(t *testing.T) *byHand {
 	t.Helper()
-	h := &byHand{backend: &fake.Backend{Step: 10}}
+	b := &fake.Backend{Step: 10}
+	return serveByHand(t, b, b)
+}
+
+// serveByHand serves a backend that stands on a fake one.
+func serveByHand(t *testing.T, b backend.Backend, on *fake.Backend) *byHand {
+	t.Helper()
+	h := &byHand{backend: on}
 	var level slog.LevelVar
-	h.server = newServer(func(context.Context, *slog.Logger) (backend.Backend, error) { return h.backend, nil },
+	h.server = newServer(func(context.Context, *slog.Logger) (backend.Backend, error) { return b, nil },
 		slog.New(slog.DiscardHandler), &level, newAccount())
 	ours, theirs, err := shm.Pair()
 	if err != nil {
@@ -403,10 +410,110 @@ func TestHalfOpenLoads(t *testing.T) {
 		half = append(half, open())
 	}
 	plugintest.Eventually(t, time.Minute, "all have begun", func() bool { return h.server.loading.Load() == maxHalfOpen })
+	late := time.AfterFunc(5*time.Second, func() {
+		t.Errorf("load %d at the same time is not refused", maxHalfOpen+1)
+		h.conn.Close()
+	})
 	_, err := open().Recv()
+	if !late.Stop() {
+		return
+	}
 	invalid(t, "one too many", err)
 	for _, s := range half {
 		_ = s.CloseSend()
 	}
 	plugintest.Eventually(t, time.Minute, "all have ended", func() bool { return h.server.loading.Load() == 0 })
+}
+
+// TestPanickedBackendIsLeftAlone: nothing is asked of a backend after a panic in it.
+func TestPanickedBackendIsLeftAlone(t *testing.T) {
+	h := newByHand(t)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(what string, err error) {
+		t.Helper()
+		if remote, ok := wire.FromStatus(err); !ok || !remote.Is(backend.ErrGone) || !strings.Contains(err.Error(), "out of luck") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	h.backend.Started = func() { panic("out of luck") }
+	_, err := h.Run(ctx, &proto.RunRequest{Call: 1})
+	gone("the call", err)
+	h.backend.Started = func() { t.Error("a later call reaches the backend") }
+	_, err = h.Run(ctx, &proto.RunRequest{Call: 2})
+	gone("a later call", err)
+	_, err = h.Ping(ctx, &proto.PingRequest{})
+	gone("a ping", err)
+	_, err = h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 1})
+	gone("a space", err)
+	if n := h.backend.Spaces(); n != 0 {
+		t.Errorf("the backend made %d spaces", n)
+	}
+}
+
+// slowLoads is a backend that holds up loads.
+type slowLoads struct {
+	*fake.Backend
+	began, goOn chan struct{}
+}
+
+func (b slowLoads) LoadBases(ctx context.Context, bases backend.Bases) (backend.BasesID, error) {
+	b.began <- struct{}{}
+	<-b.goOn
+	return b.Backend.LoadBases(ctx, bases)
+}
+
+// TestFilesOfBasesCount: the descriptor of a file counts for its user until its bases are
+// loaded, and beyond what he may have it is refused.
+func TestFilesOfBasesCount(t *testing.T) {
+	on := &fake.Backend{}
+	b := slowLoads{on, make(chan struct{}), make(chan struct{})}
+	h := serveByHand(t, b, on)
+	files := newBudget("open files", 1, 1)
+	h.server.inbox.mu.Lock()
+	h.server.inbox.files = files
+	h.server.inbox.mu.Unlock()
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	const n = 10
+	f := plugintest.NewBN(n).File(t)
+	send := func(id uint64) {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindFile, ID: id}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded := make(chan error, 1)
+	load := func(id uint64) {
+		s, err := h.LoadBases(ctx)
+		if err == nil {
+			err = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: n, File: &proto.FileSource{Id: id}}}})
+		}
+		if err == nil {
+			_, err = s.Recv()
+		}
+		loaded <- err
+	}
+	send(1)
+	go load(1)
+	<-b.began
+	if n := files.now(); n != 1 {
+		t.Errorf("%d descriptors are counted while one is read", n)
+	}
+	send(2)
+	if got, _, err := h.server.inbox.take(ctx, shm.KindFile, 2); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a second one of a user who may have one: %v", err)
+		if got != nil {
+			got.Close()
+		}
+	}
+	b.goOn <- struct{}{}
+	if err := <-loaded; err != nil {
+		t.Error(err)
+	}
+	plugintest.Eventually(t, time.Minute, "it is counted no more", func() bool { return files.now() <= 0 })
+	if n := files.now(); n != 0 {
+		t.Errorf("%d descriptors are counted in the end", n)
+	}
 }
