@@ -1,6 +1,7 @@
 package assignment_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	cs254 "github.com/consensys/gnark/constraint/bn254"
+	"github.com/consensys/gnark/frontend"
+
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 )
 
 // TestRows: each side of a sparse row is solved whatever the coefficients are, which gnark's
@@ -80,3 +84,33 @@ func TestRows(t *testing.T) {
 		t.Errorf("%d systems of 200 have solutions", solved)
 	}
 }
+
+// TestCommitmentBeforeItsWire: the row of a commitment sets no wire. Where it comes before
+// the one that does, which no frontend makes, gnark's solver has to decide.
+func TestCommitmentBeforeItsWire(t *testing.T) {
+	s := curves()[0]
+	for what, first := range map[string]constraint.CommitmentConstraint{"a row": constraint.NOT, "a commitment": constraint.COMMITTED} {
+		c := cs254.NewSparseR1CS(20)
+		generic := c.AddBlueprint(&constraint.BlueprintGenericSparseR1C[constraint.U64]{})
+		a, b := uint32(c.AddPublicVariable("a")), uint32(c.AddSecretVariable("b"))
+		wire := uint32(c.AddInternalVariable())
+		c.AddSparseR1C(constraint.SparseR1C{XA: wire, QL: constraint.CoeffIdMinusOne, QC: constraint.CoeffIdOne, Commitment: first}, generic)
+		c.AddSparseR1C(constraint.SparseR1C{XA: a, XB: b, XC: wire, QM: constraint.CoeffIdOne, QO: constraint.CoeffIdMinusOne}, generic)
+		w := witnessOf(t, s.id, &tiny{1, 1})
+		for _, by := range []string{"gnark's levels", "a schedule"} {
+			_, err := s.ours(t.Context(), c, w)
+			if first == constraint.NOT && err != nil || first != constraint.NOT && !errors.Is(err, assignment.ErrDefect) {
+				t.Errorf("%s that comes first, by %s: %v", what, by, err)
+			}
+			assignment.AwaitSchedules()
+		}
+	}
+}
+
+// tiny is a witness of two numbers.
+type tiny struct {
+	A frontend.Variable `gnark:",public"`
+	B frontend.Variable
+}
+
+func (c *tiny) Define(frontend.API) error { return nil }

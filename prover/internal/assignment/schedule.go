@@ -365,9 +365,6 @@ func (p *planner) setters() (roles []role) {
 		for _, i := range level {
 			in := &p.sys.Instructions[i]
 			roles[i] = checks
-			if p.commits(in) {
-				continue
-			}
 			if p.kinds[in.BlueprintID] == kindR1C && p.sys.CallData[in.StartCallData] > giant {
 				roles[i] = inLevel
 			}
@@ -380,13 +377,6 @@ func (p *planner) setters() (roles []role) {
 		}
 	}
 	return roles
-}
-
-// commits reports whether an instruction is the row of a commitment, which only reads: it
-// leaves a wire without a value as it is.
-func (p *planner) commits(in *constraint.PackedInstruction) bool {
-	data := p.sys.CallData[in.StartCallData:]
-	return p.kinds[in.BlueprintID] == kindSparse && constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT
 }
 
 // stays reports whether an instruction keeps its level: hints of users, which may rely on

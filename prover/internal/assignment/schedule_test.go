@@ -1,0 +1,116 @@
+package assignment_test
+
+import (
+	"fmt"
+	"math/big"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark/constraint"
+	cs254 "github.com/consensys/gnark/constraint/bn254"
+	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend"
+
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
+)
+
+// audit makes the schedule of a system over BN254 and looks at it.
+func audit(t *testing.T, name string, c constraint.ConstraintSystem) assignment.Scheduled {
+	t.Helper()
+	cfg, err := solver.NewConfig(append(same(c), solver.WithHints(oddly))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys := c.(*cs254.R1CS) // sparse systems are of the same type
+	s, err := assignment.Audit(assignment.System[fr254.Element]{System: &sys.System, Coefficients: sys.Coefficients}, cfg)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	return s
+}
+
+// TestSchedules: a schedule solves each instruction once and after what it reads, in whatever
+// order the crew does what it may. Nothing is awaited that cannot end, and hints of users stay
+// in their levels.
+func TestSchedules(t *testing.T) {
+	for _, b := range builders {
+		circuits := map[string]frontend.Circuit{
+			"everything": everythingOf(30, false),
+			"late hints": &lateNeighbours{make([]frontend.Variable, 20)},
+			"neighbours": &neighbours{make([]frontend.Variable, 45)},
+		}
+		for _, s := range samples.All {
+			if s.Name != "GKR" {
+				circuits[s.Name] = s.Circuit()
+			}
+		}
+		for name, circuit := range circuits {
+			audit(t, b.name+", "+name, compile(t, ecc.BN254, b.make, circuit))
+		}
+		var sum assignment.Scheduled
+		for seed := range uint64(40) {
+			circuit := drawCircuit(seed)
+			circuit.steps = min(circuit.steps, 200) // larger ones take long and show no more
+			c, err := frontend.Compile(ecc.BN254.ScalarField(), b.make, circuit)
+			if err != nil {
+				continue // an assertion on constants
+			}
+			s := audit(t, fmt.Sprint(b.name, ", drawn ", seed), c)
+			sum.Steps, sum.Parts, sum.Checks, sum.Chained = sum.Steps+s.Steps, sum.Parts+s.Parts, sum.Checks+s.Checks, sum.Chained+s.Chained
+		}
+		t.Logf("%s: %+v", b.name, sum)
+		if sum.Steps < 200 || sum.Parts < 100 || sum.Chained < 30 || sum.Checks < 1000 {
+			t.Errorf("%s: the random circuits are too simple: %+v", b.name, sum)
+		}
+	}
+}
+
+// lateNeighbours has hints of a user whose outputs are needed some hundred levels later.
+type lateNeighbours struct{ X []frontend.Variable }
+
+func (c *lateNeighbours) Define(api frontend.API) error {
+	var halves []frontend.Variable
+	for _, x := range c.X {
+		y, err := api.Compiler().NewHint(samples.HalfHint, 1, x)
+		if err != nil {
+			return err
+		}
+		halves = append(halves, y[0])
+	}
+	for i, x := range c.X {
+		power := x
+		for range 300 {
+			power = api.Mul(power, x)
+		}
+		api.AssertIsDifferent(api.Mul(halves[i], power), 0)
+	}
+	return nil
+}
+
+// TestLateHintsOfUsersComeInTurn does what TestHintsOfUsersComeInTurn does, with hints that a
+// schedule could put off.
+func TestLateHintsOfUsersComeInTurn(t *testing.T) {
+	s := curves()[0]
+	a := &lateNeighbours{}
+	for i := range 20 {
+		a.X = append(a.X, 2*i+2)
+	}
+	for _, b := range builders {
+		c := compile(t, s.id, b.make, &lateNeighbours{make([]frontend.Variable, len(a.X))})
+		w := witnessOf(t, s.id, a)
+		var now atomic.Int32
+		opt := solver.OverrideHint(solver.GetHintID(samples.HalfHint), func(q *big.Int, in, out []*big.Int) error {
+			if now.Add(1) > 1 {
+				t.Errorf("%s: two hints at the same time", b.name)
+			}
+			defer now.Add(-1)
+			time.Sleep(time.Millisecond) // as long as another needs to come in
+			return samples.HalfHint(q, in, out)
+		})
+		both(t, s, c, w, opt)
+	}
+}
