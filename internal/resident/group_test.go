@@ -1,10 +1,13 @@
 package resident
 
 import (
+	"errors"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
 )
 
 // TestGroup: all functions run, at the same time and before Wait returns, the last
@@ -34,6 +37,21 @@ func TestGroup(t *testing.T) {
 		if n > 0 && last != goroutine() {
 			t.Errorf("the last of %d ran on %s, the caller is %s", n, last, goroutine())
 		}
+	}
+}
+
+// TestCaught: a panic is an error of the backend, and anything else stays as it is.
+func TestCaught(t *testing.T) {
+	own := errors.New("own")
+	guarded := func(f func() error) (err error) {
+		defer Caught(&err)
+		return f()
+	}
+	if err := guarded(func() error { return own }); err != own {
+		t.Error(err)
+	}
+	if err := guarded(func() error { panic("out of luck") }); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "out of luck") {
+		t.Error(err)
 	}
 }
 

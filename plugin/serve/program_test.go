@@ -201,17 +201,17 @@ func TestInputsAndAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := shm.NewArena(1 << 12)
+	all, err := shm.NewArena(1 << 12)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	defer all.Close()
 	out, err := shm.NewAnswerArena(1 << 12)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	for _, a := range []*shm.Arena{in, out} {
+	for _, a := range []*shm.Arena{all, out} {
 		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: 1 << 12}, a.File()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,33 +219,40 @@ func TestInputsAndAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copy(in.Bytes()[64:], plugintest.Random(size))
-	binary.LittleEndian.PutUint64(in.Bytes(), size) // all of it is there
+	copy(all.Bytes()[64:], plugintest.Random(size))
+	binary.LittleEndian.PutUint64(all.Bytes(), size/2)
 	tried := 0
 	b.try = func(in backend.Input, count int) {
 		tried++
 		within, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // nothing has to wait
 		defer cancel()
-		for _, n := range []int{0, 1, count} {
+		ready := func(n int) {
 			if err := in.Ready(within, n); err != nil {
 				t.Errorf("%d elements of %d: %v", n, count, err)
 			}
 		}
+		ready(0)
+		ready(count / 2)
+		if err := in.Ready(within, count/2+1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one element more than there is: %v", err)
+		}
+		binary.LittleEndian.PutUint64(all.Bytes(), size)
+		ready(count)
 		for _, n := range []int{-1, count + 1, math.MaxInt} {
 			if err := in.Ready(within, n); backend.FaultOf(err) != backend.FaultBackend {
 				t.Errorf("a backend that waits for %d elements of %d is not refused: %v", n, count, err)
 			}
 		}
 	}
-	all := &proto.Range{Space: space.Space, Count: count}
+	whole := &proto.Range{Space: space.Space, Count: count}
 	_, err = h.Run(ctx, &proto.RunRequest{Call: 1, Steps: []*proto.Step{
-		{Step: &proto.Step_Write{Write: &proto.Write{Dst: all, Input: &proto.Input{Bytes: wire.Region(in, 64, size), Progress: wire.Region(in, 0, 8)}}}},
-		{Step: &proto.Step_Read{Read: &proto.Read{Src: all, Answer: wire.Region(out, 0, size)}}},
+		{Step: &proto.Step_Write{Write: &proto.Write{Dst: whole, Input: &proto.Input{Bytes: wire.Region(all, 64, size), Progress: wire.Region(all, 0, 8)}}}},
+		{Step: &proto.Step_Read{Read: &proto.Read{Src: whole, Answer: wire.Region(out, 0, size)}}},
 	}})
 	if err != nil || tried != 1 {
 		t.Fatalf("%v, %d inputs", err, tried)
 	}
-	if !bytes.Equal(out.Bytes()[:size], in.Bytes()[64:64+size]) {
+	if !bytes.Equal(out.Bytes()[:size], all.Bytes()[64:64+size]) {
 		t.Error("a wrong answer")
 	}
 	if len(b.answers) != 2 || len(b.answers[1]) != size || !bytes.Equal(b.answers[1], make([]byte, size)) {
