@@ -3,6 +3,7 @@ package resident
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -143,13 +144,23 @@ func TestUses(t *testing.T) {
 		}
 	}
 	s.End(checked)
-	if len(freed) > 0 {
-		t.Error("freed during a use")
+	for _, c := range []chan struct{}{found.Bases[one].freed, found.Spaces[space].freed} {
+		select {
+		case <-c:
+			t.Error("freed during a use")
+		default:
+		}
 	}
 	s.End(found)
-	said := map[string]bool{soon(t, "the first is freed", freed).Error(): true, soon(t, "the second is freed", freed).Error(): true}
+	said := map[string]bool{fmt.Sprint(soon(t, "the first is freed", freed)): true, fmt.Sprint(soon(t, "the second is freed", freed)): true}
 	if !said["one is free"] || !said["space is free"] {
 		t.Errorf("freeing says %v", said)
+	}
+	go func() {
+		freed <- s.FreeBases(t.Context(), s.AddBases(points, "unused"), func(string) error { return nil })
+	}()
+	if err := soon(t, "bases that nobody uses are freed", freed); err != nil {
+		t.Error(err)
 	}
 	if !s.PutBases(one, points, "one again") || s.PutBases(two, points, "two again") {
 		t.Error("an id that is free is refused, or one that is taken is given again")

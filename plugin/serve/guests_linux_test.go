@@ -188,7 +188,7 @@ func TestAnswersQuota(t *testing.T) {
 	}
 	d.answers.give(other, size)
 	a.Close()
-	plugintest.Eventually(t, time.Minute, "what a session had is given back", func() bool {
+	plugintest.Eventually(t, 10*time.Second, "what a session had is given back", func() bool {
 		d.answers.mu.Lock()
 		defer d.answers.mu.Unlock()
 		return d.answers.used == size
@@ -226,7 +226,7 @@ func TestCallsCount(t *testing.T) {
 		t.Errorf("a ping beside them: %v", err)
 	}
 	end()
-	plugintest.Eventually(t, time.Minute, "what has ended is counted no more", func() bool { return d.calls.now() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "what has ended is counted no more", func() bool { return d.calls.now() == 0 })
 }
 
 // now is how many bytes are counted in.
@@ -266,7 +266,7 @@ func TestRepliesCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plugintest.Eventually(t, time.Minute, "replies that were read are counted no more", func() bool { return d.calls.now() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "replies that were read are counted no more", func() bool { return d.calls.now() == 0 })
 	invalid(t, "an answer that is too large for a reply", reads(1, count+1))
 	limit(3 * streamBytes)
 	if remote, ok := wire.FromStatus(reads(64, count)); !ok || !remote.Is(backend.ErrOutOfMemory) {
@@ -355,5 +355,5 @@ func TestFilesCount(t *testing.T) {
 		t.Errorf("%d descriptors are counted after one was asked for", n)
 	}
 	h.Close()
-	plugintest.Eventually(t, time.Minute, "what a session had is counted no more", func() bool { return d.files.now() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "what a session had is counted no more", func() bool { return d.files.now() == 0 })
 }

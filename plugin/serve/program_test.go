@@ -258,4 +258,14 @@ func TestInputsAndAnswers(t *testing.T) {
 	if len(b.answers) != 2 || len(b.answers[1]) != size || !bytes.Equal(b.answers[1], make([]byte, size)) {
 		t.Error("the answer is still where the backend put it")
 	}
+
+	// The host learns of an answer that is not as long as its place.
+	clear(out.Bytes())
+	b.try = nil
+	reply, err := h.Run(ctx, &proto.RunRequest{Call: 2, Steps: []*proto.Step{
+		{Step: &proto.Step_Read{Read: &proto.Read{Src: whole, Answer: wire.Region(out, 0, size+8)}}},
+	}})
+	if err != nil || !bytes.Equal(reply.Answers[0], all.Bytes()[64:64+size]) || !bytes.Equal(out.Bytes()[:size], make([]byte, size)) {
+		t.Errorf("an answer of another length: %v", err)
+	}
 }

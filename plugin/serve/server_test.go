@@ -244,6 +244,7 @@ func TestServerRefuses(t *testing.T) {
 		"a length beyond":            func(j *proto.Job) { j.Input.Bytes.Offset = size - 32*n + 8 },
 		"an offset that overflows":   func(j *proto.Job) { j.Input.Bytes.Offset = math.MaxUint64 - 7 },
 		"a length that overflows":    func(j *proto.Job) { j.Input.Bytes.Length = math.MaxUint64 },
+		"a sum that overflows":       func(j *proto.Job) { j.Input.Bytes.Offset, j.Input.Bytes.Length = 64, math.MaxUint64-63 },
 		"an odd offset":              func(j *proto.Job) { j.Input.Bytes.Offset = 4 },
 		"a length that is short":     func(j *proto.Job) { j.Input.Bytes.Length -= 32 },
 		"a length that is long":      func(j *proto.Job) { j.Input.Bytes.Length += 32 },
@@ -520,7 +521,7 @@ func TestFilesOfBasesCount(t *testing.T) {
 	if err := <-loaded; err != nil {
 		t.Error(err)
 	}
-	plugintest.Eventually(t, time.Minute, "it is counted no more", func() bool { return files.now() <= 0 })
+	plugintest.Eventually(t, 10*time.Second, "it is counted no more", func() bool { return files.now() <= 0 })
 	if n := files.now(); n != 0 {
 		t.Errorf("%d descriptors are counted in the end", n)
 	}
@@ -656,5 +657,43 @@ func TestCallsEndWithTheHost(t *testing.T) {
 		t.Error("a call goes on after its host")
 		cancel()
 		<-done
+	}
+}
+
+// TestArenasAreBounded: in number, and in a daemon in what a session shares, until it is
+// given back.
+func TestArenasAreBounded(t *testing.T) {
+	s := newServer(nil, slog.New(slog.DiscardHandler), &slog.LevelVar{}, newAccount())
+	defer s.stop()
+	for i := range uint64(maxArenas) {
+		if err := s.roomFor(i, 1<<40, false); err != nil {
+			t.Fatalf("arena %d of %d: %v", i, maxArenas, err)
+		}
+		s.arenas[i] = &mapped{}
+	}
+	if err := s.roomFor(maxArenas, 8, false); backend.FaultOf(err) != backend.FaultBackend {
+		t.Errorf("one too many: %v", err)
+	}
+	clear(s.arenas)
+	s.mapped, s.session = 0, &session{shared: 100, answers: newBudget("bytes for answers", 50, 50)}
+	for _, step := range []struct {
+		size    uint64
+		answers bool
+		fits    bool
+	}{{101, false, false}, {60, false, true}, {41, false, false}, {1 << 63, false, false}, {40, true, true}, {1, false, false}, {11, true, false}} {
+		if err := s.roomFor(1, step.size, step.answers); (err == nil) != step.fits || err != nil && !errors.Is(err, backend.ErrOutOfMemory) {
+			t.Errorf("%+v: %v", step, err)
+		}
+	}
+	s.unmapped(60, false)
+	if err := s.roomFor(1, 11, true); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("more for answers than there may be: %v", err)
+	}
+	s.unmapped(40, true)
+	if n := s.session.answers.now(); n != 0 || s.mapped != 0 {
+		t.Errorf("%d bytes are counted in the end, %d for answers", s.mapped, n)
+	}
+	if err := s.roomFor(1, 100, false); err != nil {
+		t.Errorf("after all was given back: %v", err)
 	}
 }
