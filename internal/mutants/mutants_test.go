@@ -29,6 +29,7 @@ var (
 	all    = flag.Bool("mutants.all", false, "try every mutant, not a few")
 	only   = flag.String("mutants.only", "", "try the mutants whose file, text or test this pattern finds")
 	record = flag.String("mutants.record", "", "file for a line of JSON about each mutant")
+	commit = flag.String("mutants.commit", "", "pippin's commit, for the record")
 )
 
 // sampled is how many mutants a run tries that is not told otherwise. Which ones changes
@@ -265,7 +266,11 @@ func (l *lines) add(m mutant, caught bool, took time.Duration) error {
 	if l.to == nil {
 		return nil
 	}
-	return json.NewEncoder(l.to).Encode(struct {
+	lines := json.NewEncoder(l.to)
+	lines.SetEscapeHTML(false)
+	return lines.Encode(struct {
+		Date    string  `json:"date"`
+		Commit  string  `json:"commit"`
 		File    string  `json:"file"`
 		Old     string  `json:"old"`
 		New     string  `json:"new"`
@@ -273,5 +278,5 @@ func (l *lines) add(m mutant, caught bool, took time.Duration) error {
 		Test    string  `json:"test"`
 		Caught  bool    `json:"caught"`
 		Seconds float64 `json:"seconds"`
-	}{m.file, m.old, m.new, m.folder(), m.test, caught, float64(took.Milliseconds()/100) / 10})
+	}{time.Now().UTC().Format(time.RFC3339), *commit, m.file, m.old, m.new, m.folder(), m.test, caught, float64(took.Milliseconds()/100) / 10})
 }

@@ -116,6 +116,9 @@ func TestCopies(t *testing.T) {
 	a := s.Open(1, 0)
 	defer a.Close()
 	right(t, a, mustLoad(t, a, points), points)
+	if s.room.copying != 0 {
+		t.Errorf("%d bytes to copy in are counted after a load", s.room.copying)
+	}
 }
 
 // TestAnswersHaveRoom: a short program may answer a lot; what it answers is counted

@@ -89,6 +89,9 @@ func TestOneCopy(t *testing.T) {
 	if inner.Bases() != 1 || reads.Load() != 1 {
 		t.Errorf("%d copies, read %d times", inner.Bases(), reads.Load())
 	}
+	if n := len(s.loading); n != 0 {
+		t.Errorf("%d loads are still waited for", n)
+	}
 	if st := s.Usage().Daemon; st.Resident != points.Size() || st.Unheld != 0 || st.Sessions != 2 || st.Recognised != 7 {
 		t.Errorf("%+v", st)
 	}
@@ -143,6 +146,9 @@ func TestLies(t *testing.T) {
 	}
 	if inner.Bases() != 0 || s.Usage().Daemon.Resident != 0 {
 		t.Errorf("a lie left %d sets of bases", inner.Bases())
+	}
+	if s.room.apart != 0 || len(s.room.users) != 0 {
+		t.Errorf("a lie is counted: %+v", s.room)
 	}
 	right(t, victim, mustLoad(t, victim, good), good)
 
@@ -567,6 +573,198 @@ func TestStalledLoad(t *testing.T) {
 		}
 		standing.Close()
 		waiting.Close()
+	})
+}
+
+// TestSlowLoad: who loads what another session loads waits while that moves, but not longer
+// than a minute, whatever comes.
+func TestSlowLoad(t *testing.T) {
+	for seconds, want := range map[int]struct {
+		reads int64
+		took  time.Duration // at most
+	}{10: {1, 11 * time.Second}, 300: {2, longestWait + 301*time.Second + defaultStall}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := New(&fake.Backend{}, Options{Keep: 1 << 30})
+			slow, waiting := s.Open(1, 0), s.Open(1, 0)
+			points := bases(seconds*1000/64+1, 1) // a piece of 1000 bytes each second
+			var reads atomic.Int64
+			moving := claimed(t, points, &reads)
+			whole := moving.Pieces
+			moving.Pieces = func(yield func([]byte, error) bool) {
+				whole(func(p []byte, err error) bool {
+					time.Sleep(time.Second)
+					return yield(p, err)
+				})
+			}
+			var both sync.WaitGroup
+			both.Go(func() { mustLoad(t, slow, moving) })
+			synctest.Wait()
+			began := time.Now()
+			mustLoad(t, waiting, moving)
+			took := time.Since(began)
+			both.Wait()
+			if n := reads.Load(); n != want.reads || took > want.took || want.reads == 2 && took < longestWait {
+				t.Errorf("of a load of %d s: %d reads, the second session waited %v", seconds, n, took)
+			}
+			slow.Close()
+			waiting.Close()
+		})
+	}
+}
+
+// crowded is a backend that notes how many bases there are when others are loaded.
+type crowded struct {
+	*fake.Backend
+	most int
+}
+
+func (c *crowded) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	c.most = max(c.most, c.Backend.Bases())
+	return c.Backend.LoadBases(ctx, b)
+}
+
+// TestMakesPlaceBeforeItLoads: what nobody holds goes before more is loaded than may be kept.
+func TestMakesPlaceBeforeItLoads(t *testing.T) {
+	inner := &crowded{Backend: &fake.Backend{}}
+	s := New(inner, Options{Keep: 3 * footprint(6400)})
+	a := s.Open(1, 0)
+	defer a.Close()
+	for seed := range byte(8) {
+		if err := a.FreeBases(ctx, mustLoad(t, a, bases(100, seed))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if inner.most != 2 || inner.Bases() != 3 {
+		t.Errorf("%d sets of bases beside one that is loaded, and %d in the end, where three may be", inner.most, inner.Bases())
+	}
+}
+
+// short is a backend that runs out of memory once it has read the points, while there are
+// others, and that frees slowly.
+type short struct {
+	*fake.Backend
+	loads int
+	slow  time.Duration
+}
+
+func (b *short) LoadBases(ctx context.Context, bases backend.Bases) (backend.BasesID, error) {
+	b.loads++
+	full := b.Backend.Bases() > 0 && b.slow == 0
+	id, err := b.Backend.LoadBases(ctx, bases)
+	if err == nil && full {
+		_ = b.Backend.FreeBases(ctx, id)
+		err = backend.ErrOutOfMemory
+	}
+	return id, err
+}
+
+func (b *short) FreeBases(ctx context.Context, id backend.BasesID) error {
+	time.Sleep(b.slow)
+	return b.Backend.FreeBases(ctx, id)
+}
+
+// TestRoomIsMadeOnce: a load that finds no memory is tried once more when what nobody holds
+// has gone, if its points can be read again.
+func TestRoomIsMadeOnce(t *testing.T) {
+	var reads atomic.Int64
+	for what, c := range map[string]struct {
+		points      backend.Bases
+		held        bool // what takes the memory
+		loads, left int
+		fails       bool
+	}{
+		"nobody holds what is there":   {points: bases(100, 2), loads: 2, left: 1},
+		"points that come once":        {points: claimed(t, bases(100, 2), &reads), loads: 1, left: 0, fails: true},
+		"somebody holds what is there": {points: bases(100, 2), held: true, loads: 1, left: 1, fails: true},
+	} {
+		inner := &short{Backend: &fake.Backend{}}
+		s := New(inner, Options{Keep: 1 << 30})
+		a := s.Open(1, 0)
+		first := mustLoad(t, a, bases(100, 1))
+		if !c.held {
+			if err := a.FreeBases(ctx, first); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inner.loads = 0
+		_, err := a.LoadBases(ctx, c.points)
+		if c.fails != errors.Is(err, backend.ErrOutOfMemory) || !c.fails && err != nil || inner.loads != c.loads || inner.Bases() != c.left {
+			t.Errorf("%s: %v after %d loads, %d sets of bases are there", what, err, inner.loads, inner.Bases())
+		}
+		a.Close()
+	}
+}
+
+// TestHoldersAreCharged: what a user holds counts once for him, by whatever session, from
+// whatever source and however often, and counts as long as he holds it.
+func TestHoldersAreCharged(t *testing.T) {
+	one := footprint(6400)
+	s := New(&fake.Backend{}, Options{Keep: 1 << 30, UserRoom: 2 * one})
+	a, b := s.Open(1, 0), s.Open(1, 0)
+	defer a.Close()
+	defer b.Close()
+	var reads atomic.Int64
+	held := func(when string, want int64) {
+		t.Helper()
+		if got := s.room.users[1]; got != want*one || s.room.apart != 0 {
+			t.Errorf("%s: %d bytes are counted for the user, want %d, and %d on their way", when, got, want*one, s.room.apart)
+		}
+	}
+	free := func(s *Session, ids ...backend.BasesID) {
+		t.Helper()
+		for _, id := range ids {
+			if err := s.FreeBases(ctx, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	points := bases(100, 1)
+	first, again := mustLoad(t, a, points), mustLoad(t, b, points)
+	held("read twice", 1)
+	free(a, first)
+	held("freed once", 1)
+	free(b, again)
+	held("freed twice", 0)
+	first, again = mustLoad(t, a, claimed(t, points, &reads)), mustLoad(t, b, claimed(t, points, &reads))
+	held("found twice", 1)
+	second := mustLoad(t, a, bases(100, 2))
+	held("another one", 2)
+	if _, err := b.LoadBases(ctx, bases(100, 3)); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a third one: %v", err)
+	}
+	free(a, second)
+	third := mustLoad(t, a, bases(100, 3))
+	if _, err := a.LoadBases(ctx, claimed(t, bases(100, 2), &reads)); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("one that is there, beside two others: %v", err)
+	}
+	held("refused", 2)
+	free(a, third, first)
+	free(b, again)
+	held("nothing", 0)
+	if n := reads.Load(); n != 0 {
+		t.Errorf("what is there is read %d times", n)
+	}
+}
+
+// TestNobodyLearnsThatBasesAreThere: a load of what another user has takes no longer than one
+// of what nobody has, also where the second copy is freed slowly.
+func TestNobodyLearnsThatBasesAreThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &short{Backend: &fake.Backend{}, slow: time.Second}
+		s := New(inner, Options{Keep: 1 << 30})
+		owner, other := s.Open(1, 0), s.Open(2, 0)
+		mustLoad(t, owner, bases(100, 1))
+		began := time.Now()
+		mustLoad(t, other, bases(100, 1))
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it takes %v longer", took)
+		}
+		s.freeing.Wait()
+		if inner.Bases() != 1 {
+			t.Errorf("%d copies", inner.Bases())
+		}
+		owner.Close()
+		other.Close()
 	})
 }
 

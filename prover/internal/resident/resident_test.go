@@ -375,8 +375,18 @@ func TestVectorsMove(t *testing.T) {
 	v.turn <- struct{}{} // somebody moves them
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := v.Beside(ended, &place{}, load); !errors.Is(err, context.Canceled) {
-		t.Errorf("a proof that ends before its turn: %v", err)
+	over := make(chan error, 1)
+	go func() {
+		_, _, err := v.Beside(ended, &place{}, load)
+		over <- err
+	}()
+	select {
+	case err := <-over:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a proof that ends before its turn: %v", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("a proof whose context has ended waits for its turn")
 	}
 }
 
@@ -408,8 +418,9 @@ func TestAhead(t *testing.T) {
 	a.Close()
 
 	a = OpenAhead(t.Context(), f, e, 8)
+	a.opening.Wait()
 	a.Close()
-	if sessions() != 0 {
+	if a.session == nil || sessions() != 0 {
 		t.Error("a session that nobody used is open")
 	}
 	large := OpenAhead(t.Context(), f, e, MostAhead/32+1)
