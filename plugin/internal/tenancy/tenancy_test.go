@@ -230,6 +230,15 @@ func TestQuota(t *testing.T) {
 	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "12800 bytes") || !strings.Contains(err.Error(), "20000") {
 		t.Errorf("bases beyond the quota: %v", err)
 	}
+	lie, truth := bases(50, 3), bases(50, 4)
+	d, err := truth.Digest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lie.Memo = backend.Known(d)
+	if _, err := a.LoadBases(ctx, lie); !errors.Is(err, backend.ErrInvalidInput) || a.held != points.Size() {
+		t.Errorf("a load that fails: %v, %d bytes are held", err, a.held)
+	}
 	space, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 225) // 7200 bytes
 	if err != nil {
 		t.Fatal(err)
