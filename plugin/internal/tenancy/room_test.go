@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -132,6 +133,11 @@ func TestCopies(t *testing.T) {
 	a := s.Open(1, 0)
 	defer a.Close()
 	right(t, a, mustLoad(t, a, points), points)
+	few := New(&fake.Backend{}, Options{Copies: 4 << 20, UserCopies: 4 << 20}) // a copy is a MiB
+	b := few.Open(1, 0)
+	defer b.Close()
+	var reads atomic.Int64
+	right(t, b, mustLoad(t, b, claimed(t, points, &reads)), points)
 	if s.room.copying != 0 {
 		t.Errorf("%d bytes to copy in are counted after a load", s.room.copying)
 	}

@@ -496,8 +496,9 @@ func TestStalledScalars(t *testing.T) {
 		slow, quick := s.Open(1, 0), s.Open(2, 0)
 		points := bases(100, 1)
 		idSlow, idQuick := mustLoad(t, slow, points), mustLoad(t, quick, points)
-		scalars := make([]byte, 3200)
-		_, _ = rand.NewChaCha8([32]byte{7}).Read(scalars)
+		all, scalars := make([]byte, 3200), make([]byte, 3200)
+		_, _ = rand.NewChaCha8([32]byte{7}).Read(all)
+		copy(scalars, all[:1600])
 		var there atomic.Int64
 		ready := func(ctx context.Context, n int) error {
 			for there.Load() < int64(n) {
@@ -513,7 +514,7 @@ func TestStalledScalars(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			got, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Input: backend.Input{Bytes: scalars, Ready: ready}}})
-			sum := sha256.Sum256(scalars)
+			sum := sha256.Sum256(all)
 			if err == nil && !bytes.Equal(got[0], fake.Point(points.Elements(), points.Bytes, 0, 100, sum[:])) {
 				err = errors.New("wrong answer")
 			}
@@ -531,6 +532,7 @@ func TestStalledScalars(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("it has the turn again for %v", took)
 		}
+		copy(scalars, all)
 		there.Store(100)
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -697,6 +699,11 @@ func TestRoomIsMadeOnce(t *testing.T) {
 		}
 		inner.loads = 0
 		_, err := a.LoadBases(ctx, c.points)
+		if d, digested := c.points.KnownDigest(); !c.fails {
+			if d, err = c.points.Digest(ctx); err != nil || s.kept[key{digest: d}] == nil || digested {
+				t.Errorf("%s: they are not known by their digest: %v", what, err)
+			}
+		}
 		if c.fails != errors.Is(err, backend.ErrOutOfMemory) || !c.fails && err != nil || inner.loads != c.loads || inner.Bases() != c.left {
 			t.Errorf("%s: %v after %d loads, %d sets of bases are there", what, err, inner.loads, inner.Bases())
 		}
@@ -924,19 +931,19 @@ func (c *counting) LoadBases(ctx context.Context, b backend.Bases) (backend.Base
 func TestLoadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counting{Backend: &fake.Backend{}}
-		s := New(inner, Options{Keep: 1 << 30})
+		s := New(inner, Options{Keep: 1 << 30, Copies: 1 << 30, UserCopies: 5 << 20}) // a copy is a MiB
 		s.loads = newTurns(1)
 		a, other := s.Open(1, 0), s.Open(2, 0)
 		come := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			b := bases(2, 0)
+			b := bases(1<<15, 0)
 			points := b.Bytes
 			b.Bytes = nil
 			b.Pieces = func(yield func([]byte, error) bool) {
-				if yield(points[:64], nil) {
+				if yield(points[:1<<20], nil) {
 					<-come
-					yield(points[64:], nil)
+					yield(points[1<<20:], nil)
 				}
 			}
 			mustLoad(t, a, b)
