@@ -8,6 +8,7 @@ import (
 
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend/cs"
 
 	"github.com/pippin-zk/pippin/prover/internal/crew"
 )
@@ -24,12 +25,14 @@ func Audit[S limbs, PS element[S]](sys System[S], cfg solver.Config) (s Schedule
 		return s, err
 	}
 	p := newPlanner(r)
-	a := &auditor{System: sys.System, planner: p, plan: p.schedule()}
+	a := &auditor{System: sys.System, planner: p, plan: p.schedule(), foreign: foreignHints(sys.System)}
 	a.follow()
 	a.place()
 	a.order()
 	a.numbers()
-	a.wishes()
+	a.waiting()
+	a.inTurns(a.plan)
+	a.inTurns(r.byLevels())
 	return Scheduled{len(a.plan.steps), len(a.plan.parts), len(a.plan.checks), a.chained}, errors.Join(a.wrong...)
 }
 
@@ -41,6 +44,7 @@ type auditor struct {
 	*constraint.System
 	planner *planner
 	plan    *plan
+	foreign map[solver.HintID]bool
 	wrong   []error
 	chained int
 
@@ -262,63 +266,86 @@ func (a *auditor) numbers() {
 	}
 }
 
-// wishes looks at what a schedule is for, and at what users may rely on.
-func (a *auditor) wishes() {
-	foreign := foreignHints(a.System)
-	needed := make([]int, len(a.setBy)) // by wire: the first level in which one reads it that does not wait
+// waiting looks whether what can wait does: what nothing in the next levels needs, which
+// needs it then and not when what waits too is solved at last.
+func (a *auditor) waiting() {
+	sets := make([][]uint32, len(a.at))
+	for wire, i := range a.setBy {
+		if i >= 0 {
+			sets[i] = append(sets[i], uint32(wire))
+		}
+	}
+	needed := make([]int, len(a.setBy)) // by wire: the first level that needs it
 	for i := range needed {
 		needed[i] = len(a.Levels)
 	}
-	sets := make([]bool, len(a.at))
-	for _, i := range a.setBy {
-		if i >= 0 {
-			sets[i] = true
-		}
-	}
-	for i, p := range a.at {
-		if p.role == inLevel {
-			for _, wire := range a.reads[i] {
-				if a.setBy[wire] != i {
-					needed[wire] = min(needed[wire], a.level[i])
-				}
+	for l, level := range slices.Backward(a.Levels) {
+		for _, i := range level {
+			in, own := &a.Instructions[i], a.at[i].role
+			if (own == checks) == (len(sets[i]) > 0 || a.long(in)) {
+				a.complain("instruction %d sets wires %v, and it is %+v", i, sets[i], a.at[i])
 			}
-		}
-	}
-	for wire, i := range a.setBy {
-		if i >= 0 && a.at[i].role == waits && needed[wire] < a.level[i]+slack {
-			a.complain("instruction %d of level %d waits, and level %d needs it", i, a.level[i], needed[wire])
-		}
-	}
-	for i, p := range a.at {
-		in := &a.Instructions[i]
-		if (p.role == checks) == sets[i] && !a.long(i) {
-			a.complain("instruction %d sets a wire: %v, and it is %+v", i, sets[i], p)
-		}
-		if a.planner.kinds[in.BlueprintID] != kindHint {
-			continue
-		}
-		id := readCall(a.CallData[in.StartCallData:]).hint
-		if !foreign[id] {
-			continue
-		}
-		switch {
-		case p.role != inLevel:
-			a.complain("a user's hint, instruction %d of level %d, is put off", i, a.level[i])
-		case len(a.Levels[a.level[i]]) <= inTurn && !a.plan.steps[p.step].levels[p.index].alone:
-			a.complain("a user's hint, instruction %d of level %d, may be called beside others of its level", i, a.level[i])
-		}
-	}
-	for s := range a.plan.steps {
-		for k := range a.plan.steps[s].levels {
-			if l := &a.plan.steps[s].levels[k]; l.alone && !slices.IsSorted(l.list) {
-				a.complain("level %d of step %d is not in gnark's order", k, s)
+			if own == checks {
+				continue
+			}
+			first := len(a.Levels)
+			for _, wire := range sets[i] {
+				first = min(first, needed[wire])
+			}
+			if can := first >= l+slack && !a.stays(in); can != (own == waits) {
+				a.complain("instruction %d of level %d, which level %d needs, is %+v: it can wait: %v", i, l, first, a.at[i], can)
+			}
+			last := l
+			if own == waits {
+				last = first - 1
+			}
+			for _, wire := range a.reads[i] {
+				if a.setBy[wire] != int(i) {
+					needed[wire] = min(needed[wire], last)
+				}
 			}
 		}
 	}
 }
 
-// long reports whether an instruction is work for all processors, which stays in its level.
-func (a *auditor) long(i int) bool {
-	in := &a.Instructions[i]
+// stays reports whether an instruction is to stay in its level: users' hints, and work for all
+// processors.
+func (a *auditor) stays(in *constraint.PackedInstruction) bool {
+	data := a.CallData[in.StartCallData:]
+	switch a.planner.kinds[in.BlueprintID] {
+	case kindHint:
+		id := readCall(data).hint
+		name := a.MHintsDependencies[id]
+		return !ofLibrary(name) || library[name].list || name == solver.GetHintName(cs.Bsb22CommitmentComputePlaceholder)
+	case kindInverses:
+		return data[1] > batch
+	case kindR1C:
+		return data[0] > giant
+	}
+	return false
+}
+
+// long reports whether an instruction is a constraint that is work for all processors.
+func (a *auditor) long(in *constraint.PackedInstruction) bool {
 	return a.planner.kinds[in.BlueprintID] == kindR1C && a.CallData[in.StartCallData] > giant
+}
+
+// inTurns looks whether users' hints of a level that gnark solves in turn are called in turn.
+func (a *auditor) inTurns(p *plan) {
+	for s := range p.steps {
+		for k := range p.steps[s].levels {
+			l := &p.steps[s].levels[k]
+			users := slices.ContainsFunc(l.list, func(i uint32) bool {
+				in := &a.Instructions[i]
+				return a.planner.kinds[in.BlueprintID] == kindHint && a.foreign[readCall(a.CallData[in.StartCallData:]).hint] &&
+					len(a.Levels[a.level[i]]) <= inTurn
+			})
+			if users != l.alone {
+				a.complain("level %d of step %d has users' hints that come in turn: %v, and is solved in turn: %v", k, s, users, l.alone)
+			}
+			if l.alone && !slices.IsSorted(l.list) {
+				a.complain("level %d of step %d is not in gnark's order", k, s)
+			}
+		}
+	}
 }

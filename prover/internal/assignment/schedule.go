@@ -349,8 +349,7 @@ func (p *planner) visit(in *constraint.PackedInstruction, f func(wire uint32, ou
 		for i := range terms {
 			p.wire(data[5+2*i], reads)
 		}
-	case kindSparseBool:
-		p.wire(data[0], reads)
+	case kindSparseBool: // sets no wire, and is a check
 	default:
 		for _, wire := range data[:3] {
 			p.wire(wire, reads)

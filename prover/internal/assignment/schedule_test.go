@@ -3,6 +3,7 @@ package assignment_test
 import (
 	"fmt"
 	"math/big"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,9 +53,9 @@ func TestSchedules(t *testing.T) {
 			audit(t, b.name+", "+name, compile(t, ecc.BN254, b.make, circuit))
 		}
 		var sum assignment.Scheduled
-		for seed := range uint64(40) {
+		for seed := range uint64(24) {
 			circuit := drawCircuit(seed)
-			circuit.steps = min(circuit.steps, 200) // larger ones take long and show no more
+			circuit.steps = min(circuit.steps, 120) // larger ones take long and show no more
 			c, err := frontend.Compile(ecc.BN254.ScalarField(), b.make, circuit)
 			if err != nil {
 				continue // an assertion on constants
@@ -113,4 +114,32 @@ func TestLateHintsOfUsersComeInTurn(t *testing.T) {
 		})
 		both(t, s, c, w, opt)
 	}
+}
+
+// TestFactsOfAnotherSystem: a system in the variable of another one is solved by
+// what is known of itself, and what is known goes with the variable.
+func TestFactsOfAnotherSystem(t *testing.T) {
+	s := curves()[0]
+	assignment.AwaitSchedules()
+	known := assignment.Known()
+	var c cs254.R1CS
+	for i, circuit := range []frontend.Circuit{&lateNeighbours{make([]frontend.Variable, 3)}, &lateNeighbours{make([]frontend.Variable, 2)}} {
+		a := &lateNeighbours{}
+		for k := range 3 - i {
+			a.X = append(a.X, 2*k+2)
+		}
+		c = *compile(t, s.id, builders[0].make, circuit).(*cs254.R1CS)
+		both(t, s, &c, witnessOf(t, s.id, a), solver.WithNbTasks(4))
+	}
+	if n := assignment.Known(); n != known+1 {
+		t.Errorf("%d systems are known, with one variable of them; before it were %d", n, known)
+	}
+	runtime.KeepAlive(&c)
+	for range 500 {
+		if runtime.GC(); assignment.Known() <= known {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Error("what is known of a system stays when that has gone")
 }
