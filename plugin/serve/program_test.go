@@ -39,6 +39,9 @@ func TestServerRefusesPrograms(t *testing.T) {
 	} {
 		_, err := h.NewSpace(ctx, r)
 		invalid(t, what, err)
+		if remote, ok := wire.FromStatus(err); what == "a count that overflows" && (!ok || !remote.Is(backend.ErrOutOfMemory)) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 	reply, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 16})
 	if err != nil {
@@ -223,7 +226,9 @@ func TestInputsAndAnswers(t *testing.T) {
 	binary.LittleEndian.PutUint64(all.Bytes(), size/2)
 	tried := 0
 	b.try = func(in backend.Input, count int) {
-		tried++
+		if tried++; cap(in.Bytes) != len(in.Bytes) {
+			t.Errorf("%d bytes of input, and %d beside them", len(in.Bytes), cap(in.Bytes)-len(in.Bytes))
+		}
 		within, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // nothing has to wait
 		defer cancel()
 		ready := func(n int) {

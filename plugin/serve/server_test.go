@@ -201,7 +201,7 @@ func TestServerRefuses(t *testing.T) {
 		"a huge count":           func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Count = 1 << 63 })) },
 		"huge multiples":         func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Multiples = 1 << 31 })) },
 		"no header":              func() (uint64, error) { return loadBases(nil) },
-		"too long a chunk":       func() (uint64, error) { return loadBases(header(none), at(1, 0, 64*n+8)) },
+		"a long chunk":           func() (uint64, error) { return loadBases(header(none), at(1, 0, 64*n+8)) },
 		"an empty chunk":         func() (uint64, error) { return loadBases(header(none), at(1, 0, 0)) },
 		"a chunk of no arena":    func() (uint64, error) { return loadBases(header(none), at(9, 0, 64)) },
 		"a chunk beyond":         func() (uint64, error) { return loadBases(header(none), at(1, size-8, 64)) },
@@ -211,6 +211,15 @@ func TestServerRefuses(t *testing.T) {
 			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 3}, a.File())
 			return loadBases(header(func(h *proto.LoadHeader) { h.File = &proto.FileSource{Id: 3, Offset: math.MaxUint64} }))
 		},
+		"a device": func() (uint64, error) {
+			null, err := os.Open(os.DevNull)
+			if err != nil {
+				return 1, err
+			}
+			defer null.Close()
+			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 5}, null)
+			return loadBases(header(func(h *proto.LoadHeader) { h.Count, h.File = 0, &proto.FileSource{Id: 5} }))
+		},
 		"a short file": func() (uint64, error) {
 			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 4}, a.File())
 			return loadBases(header(func(h *proto.LoadHeader) { h.File = &proto.FileSource{Id: 4, Offset: size - 64} }))
@@ -218,6 +227,9 @@ func TestServerRefuses(t *testing.T) {
 	} {
 		_, err := f()
 		invalid(t, what, err)
+		if strings.HasSuffix(what, " chunk") && what != "an odd chunk" && !strings.Contains(fmt.Sprint(err), "still to come") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 
 	// Jobs.
@@ -464,11 +476,12 @@ func TestPanickedBackendIsLeftAlone(t *testing.T) {
 // slowLoads is a backend that holds up loads.
 type slowLoads struct {
 	*fake.Backend
-	began, goOn chan struct{}
+	began chan *os.File
+	goOn  chan struct{}
 }
 
 func (b slowLoads) LoadBases(ctx context.Context, bases backend.Bases) (backend.BasesID, error) {
-	b.began <- struct{}{}
+	b.began <- bases.File
 	<-b.goOn
 	return b.Backend.LoadBases(ctx, bases)
 }
@@ -477,7 +490,7 @@ func (b slowLoads) LoadBases(ctx context.Context, bases backend.Bases) (backend.
 // loaded, and beyond what he may have it is refused.
 func TestFilesOfBasesCount(t *testing.T) {
 	on := &fake.Backend{}
-	b := slowLoads{on, make(chan struct{}), make(chan struct{})}
+	b := slowLoads{on, make(chan *os.File), make(chan struct{})}
 	h := serveByHand(t, b, on)
 	files := newBudget("open files", 1, 1)
 	h.server.inbox.mu.Lock()
@@ -506,7 +519,7 @@ func TestFilesOfBasesCount(t *testing.T) {
 	}
 	send(1)
 	go load(1)
-	<-b.began
+	read := <-b.began
 	if n := files.now(); n != 1 {
 		t.Errorf("%d descriptors are counted while one is read", n)
 	}
@@ -524,6 +537,9 @@ func TestFilesOfBasesCount(t *testing.T) {
 	plugintest.Eventually(t, 10*time.Second, "it is counted no more", func() bool { return files.now() <= 0 })
 	if n := files.now(); n != 0 {
 		t.Errorf("%d descriptors are counted in the end", n)
+	}
+	if _, err := read.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file is open after the load: %v", err)
 	}
 }
 

@@ -547,6 +547,33 @@ func TestStalledScalars(t *testing.T) {
 	})
 }
 
+// deaf is a backend that does not hear that a call is over.
+type deaf struct {
+	*fake.Backend
+	runs int
+}
+
+func (d *deaf) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	d.runs++
+	return d.Backend.MSM(context.WithoutCancel(ctx), jobs)
+}
+
+// TestLateAnswer: an answer that comes although its input stood is the answer.
+func TestLateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &deaf{Backend: &fake.Backend{}}
+		s := New(inner, Options{}).Open(1, 0)
+		points := bases(10, 1)
+		id := mustLoad(t, s, points)
+		late := func(context.Context, int) error { time.Sleep(2 * defaultStall); return nil }
+		scalars := make([]byte, 320)
+		if _, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: late}}}); err != nil || inner.runs != 1 {
+			t.Errorf("%v, computed %d times", err, inner.runs)
+		}
+		s.Close()
+	})
+}
+
 // TestStalledLoad: who loads what another session loads waits for it, but not for
 // one that stands.
 func TestStalledLoad(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	cs254 "github.com/consensys/gnark/constraint/bn254"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/std/lookup/logderivlookup"
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
@@ -42,6 +43,7 @@ func TestSchedules(t *testing.T) {
 		circuits := map[string]frontend.Circuit{
 			"everything": everythingOf(30, false),
 			"late hints": &lateNeighbours{make([]frontend.Variable, 20)},
+			"late table": &lateTable{},
 			"neighbours": &neighbours{make([]frontend.Variable, 45)},
 		}
 		for _, s := range samples.All {
@@ -92,6 +94,34 @@ func (c *lateNeighbours) Define(api frontend.API) error {
 	return nil
 }
 
+// lateTable has a table and lookups, of whose entries and indices some are computed, and
+// whose answers are needed some hundred levels later.
+type lateTable struct{ X, Y frontend.Variable }
+
+func (c *lateTable) Define(api frontend.API) error {
+	table := logderivlookup.New(api)
+	for i := range 6 {
+		entry := api.Add(c.X, i)
+		for range i * 20 {
+			entry = api.Mul(entry, c.Y)
+		}
+		table.Insert(entry)
+	}
+	sum, power := frontend.Variable(0), c.X
+	for i := range 6 {
+		index := api.Add(c.Y, i)
+		for range i * 30 {
+			index = api.Mul(index, c.X)
+		}
+		sum = api.Add(sum, table.Lookup(api.IsZero(index))[0])
+	}
+	for range 400 {
+		power = api.Mul(power, c.Y)
+	}
+	api.AssertIsDifferent(api.Mul(sum, power), 0)
+	return nil
+}
+
 // TestLateHintsOfUsersComeInTurn does what TestHintsOfUsersComeInTurn does, with hints that a
 // schedule could put off.
 func TestLateHintsOfUsersComeInTurn(t *testing.T) {
@@ -123,12 +153,12 @@ func TestFactsOfAnotherSystem(t *testing.T) {
 	assignment.AwaitSchedules()
 	known := assignment.Known()
 	var c cs254.R1CS
-	for i, circuit := range []frontend.Circuit{&lateNeighbours{make([]frontend.Variable, 3)}, &lateNeighbours{make([]frontend.Variable, 2)}} {
+	for _, n := range []int{20, 15} {
 		a := &lateNeighbours{}
-		for k := range 3 - i {
+		for k := range n {
 			a.X = append(a.X, 2*k+2)
 		}
-		c = *compile(t, s.id, builders[0].make, circuit).(*cs254.R1CS)
+		c = *compile(t, s.id, builders[0].make, &lateNeighbours{make([]frontend.Variable, n)}).(*cs254.R1CS)
 		both(t, s, &c, witnessOf(t, s.id, a), solver.WithNbTasks(4))
 	}
 	if n := assignment.Known(); n != known+1 {

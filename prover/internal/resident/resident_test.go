@@ -196,8 +196,13 @@ func TestBatch(t *testing.T) {
 		if merged := m == Always; merged && (len(b.merged) != 2 || b.merged[any(&scalars[0])].(*shorter[fr.Element]).classes.Len() != 7) {
 			t.Errorf("merged: %v", b.merged)
 		}
+		var ends []string // bases are closed before their points are wiped, which were there before
+		b.end = append([]func(){func() { ends = append(ends, "first") }}, append(b.end, func() { ends = append(ends, "last") })...)
 		if err := b.Run(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if !slices.Equal(ends, []string{"last", "first"}) {
+			t.Errorf("what was begun %v ends in this order", ends)
 		}
 		if got != [3]bn254.G1Affine{want(one, scalars), want(two, scalars), want(one, other)} {
 			t.Errorf("merging %d: wrong answers", m)
@@ -249,9 +254,17 @@ func (r remote) Info() backend.Info {
 func (r remote) Unwrap() backend.Backend { return r.Backend }
 
 // far returns an engine on another process.
-func far(t *testing.T) *engine.Engine {
+func far(t *testing.T) *engine.Engine { return on(t, remote{cpu.New(cpu.Options{})}) }
+
+// bare returns an engine on a backend that can compute MSMs, and no more.
+func bare(t *testing.T) *engine.Engine {
+	return on(t, struct{ backend.Backend }{cpu.New(cpu.Options{})})
+}
+
+// on returns an engine on a backend.
+func on(t *testing.T, b backend.Backend) *engine.Engine {
 	e, err := engine.New(t.Context(), engine.Config{
-		Open:      func(context.Context, string) (backend.Backend, error) { return remote{cpu.New(cpu.Options{})}, nil },
+		Open:      func(context.Context, string) (backend.Backend, error) { return b, nil },
 		Fallbacks: []string{engine.NoFallback},
 	})
 	if err != nil {
@@ -291,17 +304,25 @@ func TestMemoryIsFreed(t *testing.T) {
 	for range 3 {
 		m.Add(func() { calls.Add(1) })
 	}
-	scalars := Scalars(t.Context(), &m, e, group.BN254G1, 10)
-	for i := range scalars {
-		if !scalars[i].IsZero() {
-			t.Error("scalars that are not zero")
+	// The second engine has no memory to give: they are a slice of this process.
+	two := [2]fr.Vector{Scalars(t.Context(), &m, e, group.BN254G1, 10), Scalars(t.Context(), &m, bare(t), group.BN254G1, 10)}
+	for _, scalars := range two {
+		if len(scalars) != 10 {
+			t.Fatalf("%d scalars", len(scalars))
 		}
-		scalars[i].SetUint64(7)
+		for i := range scalars {
+			if !scalars[i].IsZero() {
+				t.Error("scalars that are not zero")
+			}
+			scalars[i].SetUint64(7)
+		}
 	}
 	m.Free()
 	m.Free()
-	if calls.Load() != 3 || len(scalars) != 10 || slices.ContainsFunc(scalars, func(s fr.Element) bool { return !s.IsZero() }) {
-		t.Errorf("%d calls, scalars %v", calls.Load(), scalars)
+	for i, scalars := range two {
+		if calls.Load() != 3 || slices.ContainsFunc(scalars, func(s fr.Element) bool { return !s.IsZero() }) {
+			t.Errorf("%d calls, scalars of engine %d: %v", calls.Load(), i, scalars)
+		}
 	}
 }
 
