@@ -2,24 +2,28 @@ package mutants
 
 // The files that have mutants.
 const (
-	decide  = "engine/decide.go"
-	place   = "backend/cuda/place.go"
-	server  = "plugin/serve/server.go"
-	program = "plugin/serve/program.go"
-	arenas  = "plugin/serve/mapped.go"
-	limit   = "plugin/serve/limit.go"
-	admit   = "plugin/serve/limit_linux.go"
-	tenancy = "plugin/internal/tenancy/tenancy.go"
-	room    = "plugin/internal/tenancy/room.go"
-	session = "plugin/internal/tenancy/session.go"
-	source  = "plugin/internal/tenancy/source.go"
-	turns   = "plugin/internal/tenancy/turns.go"
-	feeding = "plugin/feed.go"
-	kept    = "internal/resident/resident.go"
-	meter   = "internal/resident/meter.go"
-	batches = "prover/internal/resident/resident.go"
-	vectors = "prover/internal/resident/vectors.go"
-	ahead   = "prover/internal/resident/ahead.go"
+	decide   = "engine/decide.go"
+	place    = "backend/cuda/place.go"
+	server   = "plugin/serve/server.go"
+	program  = "plugin/serve/program.go"
+	arenas   = "plugin/serve/mapped.go"
+	limit    = "plugin/serve/limit.go"
+	admit    = "plugin/serve/limit_linux.go"
+	tenancy  = "plugin/internal/tenancy/tenancy.go"
+	room     = "plugin/internal/tenancy/room.go"
+	session  = "plugin/internal/tenancy/session.go"
+	source   = "plugin/internal/tenancy/source.go"
+	turns    = "plugin/internal/tenancy/turns.go"
+	files    = "plugin/internal/tenancy/file_linux.go"
+	feeding  = "plugin/feed.go"
+	kept     = "internal/resident/resident.go"
+	meter    = "internal/resident/meter.go"
+	group    = "internal/resident/group.go"
+	batches  = "prover/internal/resident/resident.go"
+	vectors  = "prover/internal/resident/vectors.go"
+	ahead    = "prover/internal/resident/ahead.go"
+	assign   = "prover/internal/assignment/assignment.go"
+	schedule = "prover/internal/assignment/schedule.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -114,10 +118,14 @@ var mutants = []mutant{
 	{server, "defer s.loading.Add(-1)\n", "", "TestHalfOpenLoads"},
 	{server, "if err := s.inbox.counted(1); err != nil {", "if err := error(nil); err != nil {", "TestFilesOfBasesCount"},
 	{server, "defer s.inbox.close(f)", "defer f.Close()", "TestFilesOfBasesCount"},
+	{server, "defer s.inbox.close(f)", "defer s.inbox.counted(-1)", "TestFilesOfBasesCount"},
+	{server, "err != nil || !st.Mode().IsRegular() {", "err != nil || st == nil {", "TestServerRefuses"},
 	{server, "if err := bases.Validate(); err != nil {", "if err := bases.Validate(); err != nil && false {", "TestServerRefuses"},
+	{server, "err == nil && (len(mem) == 0 || int64(len(mem)) > in.left)", "err == nil && len(mem) == 0", "TestServerRefuses"},
 	{server, "in.left -= int64(len(mem))", "in.left -= 64", "TestServerRefuses"},
 
 	// plugin/serve/program.go: spaces and answers.
+	{program, "if r.GetCount() > wire.MaxNumber {", "if false {", "TestServerRefusesPrograms"},
 	{program, "if s.spaces.Add(1) > maxSpaces {", "if s.spaces.Add(1) > 1<<20 {", "TestServerRefusesPrograms"},
 	{program, "if err != nil {\n\t\t\ts.spaces.Add(-1)", "if err != nil {", "TestServerRefusesPrograms"},
 	{program, "defer release()\n\tanswers, err", "_ = release\n\tanswers, err", "TestRepliesCount"},
@@ -139,6 +147,7 @@ var mutants = []mutant{
 		"r.Length > size-r.Offset || r.Offset%8 != 0", "TestServerRefuses"},
 	{arenas, " || r.Offset%8 != 0", "", "TestServerRefuses"},
 	{arenas, "m.retain()\n\treturn", "return", "TestServerRefuses"},
+	{arenas, ": r.Offset+r.Length : r.Offset+r.Length]", ": r.Offset+r.Length]", "TestInputsAndAnswers"},
 	{arenas, "in.close(l.file)", "l.file.Close()", "TestFilesCount"},
 	{arenas, "files == wire.MaxDescriptors", "files == wire.MaxDescriptors+1", "TestInboxRefusesByName"},
 	{arenas, "len(in.letters)-files == maxRefused", "len(in.letters)-files == maxRefused+1", "TestInboxRefusesByName"},
@@ -249,6 +258,7 @@ var mutants = []mutant{
 	{session, "if !stalled {", "if !stalled || true {", "TestStalledScalars"},
 	{session, "in.of.Wait(ctx, in.count)", "in.of.Wait(ctx, 0)", "TestStalledScalars"},
 	{session, "func() { cancel(errStalled) }", "func() {}", "TestStalledScalars"},
+	{session, "err != nil && context.Cause(during) == errStalled", "context.Cause(during) == errStalled", "TestLateAnswer"},
 
 	// plugin/internal/tenancy/source.go: bases that are hashed on their way.
 	{source, "\t\tp.hash = backend.NewHasher(p.b)\n", "", "TestRoomIsMadeOnce"},
@@ -280,9 +290,16 @@ var mutants = []mutant{
 	{turns, "time.Since(u.began) < slice ||", "false ||", "TestSlice"},
 	{turns, "if err == nil && u.over {", "if false {", "TestCallThatEndsWhileItIsAway"},
 
+	// plugin/internal/tenancy/file_linux.go: bases known by their file.
+	{files, "time.Since(time.Unix(sys.Ctim.Unix())) < settled", "time.Since(time.Unix(sys.Ctim.Unix())) < 0", "TestTimeThatNobodySets"},
+	{files, "user: user, device", "device", "TestFiles"},
+	{files, "mtime: sys.Mtim, ctime: sys.Ctim,", "mtime: sys.Mtim,", "TestTimeThatNobodySets"},
+
 	// plugin/feed.go: scalars that come while the plugin computes.
 	{feeding, "chunkBytes / f.scalar * f.scalar", "chunkBytes", "TestFeed"},
 	{feeding, "(len(f.src) + chunk - 1) / chunk", "len(f.src) / chunk", "TestFeed"},
+	{feeding, "if err := backend.Ended(ctx); err != nil {",
+		"if err := backend.Ended(context.Background()); err != nil {", "TestFeedEnds"},
 	{feeding, "err := f.ready(ctx, min((next+1)*chunk, len(f.src))/f.scalar); err != nil {\n\t\t\t\treturn",
 		"err := f.ready(ctx, min((next+1)*chunk, len(f.src))/f.scalar); false {\n\t\t\t\treturn", "TestFeedEnds"},
 	{feeding, "min((next+1)*chunk, len(f.src))/f.scalar", "min((next+1)*chunk, len(f.src))", "TestFeed"},
@@ -299,13 +316,25 @@ var mutants = []mutant{
 	{kept, "if s.closed {", "if false {", "TestPing"},
 	{kept, "h.last++", "h.last = 1", "TestUses"},
 	{kept, "if _, taken := h.kept[id]; taken {", "if false {", "TestUses"},
+	{kept, "return r, ok && r.freed == nil", "return r, ok", "TestUses"},
+	{kept, "; err != nil {\n\t\treturn nil, err\n\t}\n\tu.countLocked(1)", "; err != nil {\n\t\treturn nil, err\n\t}", "TestUses"},
 	{kept, "if !u.noteLocked(s, a) {", "if false {", "TestUses"},
+	{kept, "}\n\t}\n\tu.countLocked(1)", "}\n\t}", "TestUses"},
 	{kept, "if a.Bases != 0 {", "if true {", "TestUses"},
+	{kept, "if r, ok := h.findLocked(id); ok {\n\t\t\tused[id] = r\n\t\t}",
+		"if r, ok := h.kept[id]; ok {\n\t\t\tused[id] = r\n\t\t}", "TestUses"},
+	{kept, "\tu.countLocked(-1)\n", "", "TestUses"},
+	{kept, "\tfor _, r := range u.Bases {\n\t\tr.releaseLocked(-uses)\n\t}\n", "", "TestUses"},
 	{kept, "\tfor _, r := range u.Spaces {\n\t\tr.releaseLocked(-uses)\n\t}\n", "", "TestUses"},
 	{kept, "if r.uses == 0 && r.freed != nil {", "if r.freed != nil {", "TestFreeGivenUpGoesOn"},
+	{kept, "\tr.releaseLocked(0)\n", "", "TestUses"},
+	{kept, "s.calls.Go(func() {\n\t\t<-r.freed", "s.calls.Go(func() {", "TestUses"},
 	{kept, "\t\tdelete(h.kept, id)\n", "", "TestFreeGivenUpGoesOn"},
+	{kept, "done <- free(r.Kept)", "done <- error(nil)", "TestUses"},
 	{kept, "\ts.closed = true\n", "", "TestPing"},
 	{kept, "\ts.calls.Wait()\n", "", "TestFreeGivenUpGoesOn"},
+	{kept, "if !first {", "if false {", "TestUses"},
+	{kept, "\tclose(s.done)\n", "", "TestUses"},
 	{kept, "\tclear(h.kept)\n", "", "TestUses"},
 
 	// internal/resident/meter.go: how much a device was used.
@@ -313,6 +342,11 @@ var mutants = []mutant{
 	{meter, "m.calls++; m.calls == 1", "m.calls++; true", "TestMeter"},
 	{meter, "m.calls--; m.calls == 0", "m.calls--; true", "TestMeter"},
 	{meter, "if m.calls > 0 {", "if false {", "TestMeter"},
+
+	// internal/resident/group.go: functions at the same time.
+	{group, "g.others.Go(g.last)", "g.last()", "TestGroup"},
+	{group, "\tg.last = nil\n", "", "TestGroup"},
+	{group, `%w: panic: %v", backend.ErrInternal, p)`, `%w: panic: %v", backend.ErrGone, p)`, "TestCaught"},
 
 	// prover/internal/resident/resident.go: MSMs of a proof, and what they leave.
 	{batches, "\tif e != nil {\n\t\treturn e, func() error { return nil }, nil\n\t}\n", "", "TestEngineOfOnesOwn"},
@@ -335,12 +369,15 @@ var mutants = []mutant{
 	{batches, "s.classes.Members(i)[0]]", "s.classes.Members(0)[0]]", "TestMergedScalarsLeaveNothing"},
 	{batches, "\t\tclear(s.scalars)\n", "", "TestMergedScalarsLeaveNothing"},
 	{batches, "\t\ts.classes.Wipe()\n", "", "TestMergedScalarsLeaveNothing"},
+	{batches, "range slices.Backward(b.end) {", "range slices.All(b.end) {", "TestBatch"},
 	{batches, "if b.err != nil {\n\t\treturn b.err\n\t}\n\tif err := b.batch", "if err := b.batch", "TestBatch"},
 	{batches, "\tfor _, f := range b.deliver {\n\t\tf()\n\t}\n", "", "TestMergedScalarsLeaveNothing"},
 	{batches, "\t\tm.Add(s.Free)\n", "", "TestMemoryIsFreed"},
+	{batches, "\tm.Add(func() { clear(s) })\n", "", "TestMemoryIsFreed"},
 	{batches, "\tm.free = nil\n", "", "TestMemoryIsFreed"},
 
 	// prover/internal/resident/vectors.go: a key's vectors, in one backend at a time.
+	{vectors, "case <-ctx.Done():\n\t\treturn none", "case <-context.Background().Done():\n\t\treturn none", "TestVectorsMove"},
 	{vectors, "r == nil || r.session.Err() != nil || ", "r == nil || ", "TestVectorsMove"},
 	{vectors, "|| !s.Together(r.session) {", "{", "TestVectorsMove"},
 	{vectors, "p.count(r, 1)\n\treturn", "return", "TestVectorsMove"},
@@ -355,4 +392,117 @@ var mutants = []mutant{
 	{ahead, "elements*f.Curve().ScalarBytes() <= MostAhead", "true", "TestAhead"},
 	{ahead, "if a.opening.Wait(); a.session != nil {\n\t\treturn a", "if a.opening.Wait(); false {\n\t\treturn a", "TestAhead"},
 	{ahead, "\tif a == nil {\n\t\treturn\n\t}\n", "", "TestAhead"},
+	{ahead, "_ = a.session.Close()", "_ = a.session", "TestAhead"},
+
+	// prover/internal/assignment/assignment.go: solving a circuit.
+	{assign, "for s.size += s.bytes(v); len(s.room) > 0 && s.size > s.most; {",
+		"for s.size += s.bytes(v); false; {", "TestRoomIsBounded"},
+	{assign, "s.size > s.most; {\n\t\ts.drop(0)", "s.size > s.most; {\n\t\ts.drop(len(s.room) - 1)", "TestRoomIsBounded"},
+	{assign, "\t\tif i := slices.Index(s.room, k); i >= 0 {\n\t\t\ts.drop(i)\n\t\t}\n", "", "TestRoomIsBounded"},
+	{assign, "\ts.size -= s.bytes(k.Solution)\n", "", "TestRoomIsBounded"},
+	{assign, "cap(k.Wires) == wires && cap(k.Sides[0]) == capacity", "cap(k.Wires) >= wires", "TestRoomIsBounded"},
+	{assign, "case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, !sparse",
+		"case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, true", "TestKinds"},
+	{assign, "return kindSparseBool, sparse", "return kindSparseMul, sparse", "TestKinds"},
+	{assign, "merge.Wipe(v)", "merge.Wipe(v[:0:0])", "TestMemoryIsClean"},
+	{assign, "|| len(inputs) != given {", "|| false {", "TestRefused"},
+	{assign, "if i := firstNotBelow(inputs, r.q); i >= 0 {",
+		"if i := firstNotBelow(inputs[:0], r.q); i >= 0 {", "TestInputsNotCanonical"},
+	{assign, "if !ok {\n\t\t\treturn nil, fmt.Errorf(\"%w: blueprint",
+		"if !ok && i < 0 {\n\t\t\treturn nil, fmt.Errorf(\"%w: blueprint", "TestRefused"},
+	{assign, "if !ok {\n\t\t\treturn nil, fmt.Errorf(\"%w: hint",
+		"if !ok && len(name) == 0 {\n\t\t\treturn nil, fmt.Errorf(\"%w: hint", "TestRefused"},
+	{assign, "if e[i] != modulus[i] {\n\t\t\t\treturn e[i] > modulus[i]",
+		"if e[i] != modulus[i] {\n\t\t\t\treturn e[i] == none", "TestInputsNotCanonical"},
+	{assign, "return e[i] > modulus[i]\n\t\t\t}\n\t\t}\n\t\treturn true",
+		"return e[i] > modulus[i]\n\t\t\t}\n\t\t}\n\t\treturn false", "TestInputsNotCanonical"},
+	{assign, "if !r.sparse {\n\t\tr.values[0] = r.small[1]",
+		"if r.sparse {\n\t\tr.values[0] = r.small[1]", "TestLateHintsOfUsersComeInTurn"},
+	{assign, "forget(&part[k])", "_ = part[k]", "TestRows"},
+	{assign, "if i == 0 {\n\t\t\t\tside[k] = r.values[k]", "if i == 1 {\n\t\t\t\tside[k] = r.values[k]", "TestRows"},
+	{assign, "part[k] = first", "part[k] = part[0]", "TestRows"},
+	{assign, "\tr.Dismiss()\n", "", "TestHelpersLeave"},
+	{assign, "\t\tif p := recover(); p != nil {\n\t\t\terr = &crew.Panic{Value: p}\n\t\t}\n", "", "TestDefects"},
+	{assign, `err = fmt.Errorf("%w: %v", ErrDefect, err)`, `err = fmt.Errorf("%v", err)`, "TestDefects"},
+	{assign, "\t\t\t\tif err := ctx.Err(); err != nil {\n\t\t\t\t\treturn err\n\t\t\t\t}\n", "", "TestHintsThatFail"},
+	{assign, "return r.complete()", "return nil", "TestDefects"},
+	{assign, "if l.alone {", "if false {", "TestLateHintsOfUsersComeInTurn"},
+	{assign, "return w.divide()", "return nil", "TestRows"},
+	{assign, "if !unknown(to) {", "if false {", "TestDefects"},
+	{assign, "if wire == constant {\n\t\tPS(sum).Add(sum, &w.coefficients[coefficient])",
+		"if wire == constant {\n\t\tPS(sum).Add(sum, sum)", "TestManyAtOnce"},
+	{assign, "if coefficient == constraint.CoeffIdZero {", "if false {", "TestWiresWithoutValues"},
+	{assign, "if unknown(v) {\n\t\treturn errEarly\n\t}\n\tw.times", "w.times", "TestWiresWithoutValues"},
+	{assign, "PS(sum).Sub(sum, v)", "PS(sum).Add(sum, v)", "TestRows"},
+	{assign, "case constraint.CoeffIdTwo:\n\t\tPS(sum).Add(sum, v)", "case constraint.CoeffIdTwo:", "TestWiresWithoutValues"},
+	{assign, "n := 1 + 2*int(data[0])", "n := 1 + int(data[0])", "TestWiresWithoutValues"},
+	{assign, "if unknown(to) {\n\t\t\treturn n, errEarly", "if false {\n\t\t\treturn n, errEarly", "TestWiresWithoutValues"},
+	{assign, "if missing.Load() {", "if false {", "TestDefects"},
+	{assign, "if len(out) != 1 {", "if false {", "TestCommitAsHint"},
+	{assign, "PS(&inputs[i]).SetBigInt(v)", "_, _ = i, v", "TestCommitAsHint"},
+	{assign, "PS(&v).BigInt(out[0])", "_ = v", "TestCommitAsHint"},
+
+	// prover/internal/assignment/schedule.go: in which order.
+	{schedule, "list[share*n/shares : (share+1)*n/shares]", "list[share*n/shares : share*n/shares+n/shares]", "TestSchedules"},
+	{schedule, "len(foreign) > 0 && len(l) <= inTurn {", "false {", "TestSchedules"},
+	{schedule, "len(foreign) > 0 && len(l) <= inTurn {", "len(foreign) > 0 && len(l) < inTurn {", "TestSchedules"},
+	{schedule, "ok && f.of == id {", "ok {", "TestFactsOfAnotherSystem"},
+	{schedule, "delete(known.of, key)", "_ = key", "TestFactsOfAnotherSystem"},
+	{schedule, "p.set[i], p.needed[i], p.part[i] = -1, p.end, -1", "p.set[i], p.needed[i], p.part[i] = -1, 0, -1", "TestSchedules"},
+	{schedule, "p.set[i], p.needed[i], p.part[i] = -1, p.end, -1", "p.set[i], p.needed[i], p.part[i] = -1, p.end, 0", "TestSchedules"},
+	{schedule, "p.of[i] = entries{needed: p.end}", "p.of[i] = entries{needed: 0}", "TestSchedules"},
+	{schedule, "p.entries[wire] = append(in, i)", "p.entries[wire] = in", "TestSchedules"},
+	{schedule, "wire != constant && wire >= p.inputs", "wire != constant && wire > p.inputs", "TestSchedules"},
+	{schedule, "lists(c.data, c.n)", "lists(c.data, 0)", "TestSchedules"},
+	{schedule, "outputs(c.from, c.to)", "outputs(c.from, c.from+1)", "TestSchedules"},
+	{schedule, "lists(data[3:], int(data[2]))", "lists(data[3:], 0)", "TestSchedules"},
+	{schedule, "outputs(in.WireOffset, in.WireOffset+data[2])", "outputs(in.WireOffset, in.WireOffset+1)", "TestSchedules"},
+	{schedule, "lists(data[2:], int(data[1]))", "lists(data[2:], 0)", "TestSchedules"},
+	{schedule, "outputs(in.WireOffset, in.WireOffset+data[1])", "outputs(in.WireOffset, in.WireOffset+1)", "TestSchedules"},
+	{schedule, "terms := int(data[1] + data[2] + data[3])", "terms := int(data[1] + data[2])", "TestSchedules"},
+	{schedule, "range data[:3] {", "range data[:2] {", "TestSchedules"},
+	{schedule, "roles[i] = checks\n\t\t\tif", "roles[i] = inLevel\n\t\t\tif", "TestSchedules"},
+	{schedule, "if p.set[wire] < 0 {", "if true {", "TestSchedules"},
+	{schedule, "id == commitment || p.foreign[id] ||", "id == commitment ||", "TestSchedules"},
+	{schedule, "id == commitment || p.foreign[id] || p.known[id].list", "id == commitment || p.foreign[id]", "TestSchedules"},
+	{schedule, "id == commitment || p.foreign[id] || p.known[id].list", "p.foreign[id] || p.known[id].list", "TestSchedules"},
+	{schedule, "return data[1] > batch", "return false", "TestSchedules"},
+	{schedule, "return data[0] > giant", "return false", "TestSchedules"},
+	{schedule, "first = min(first, p.needed[wire])\n\t\t\t\tfor _, t := range",
+		"first = p.needed[wire]\n\t\t\t\tfor _, t := range", "TestSchedules"},
+	{schedule, "first = min(first, p.of[t].needed)", "_ = t", "TestSchedules"},
+	{schedule, "int(first) >= l+slack && !p.stays(in)", "int(first) > l && !p.stays(in)", "TestSchedules"},
+	{schedule, "int(first) >= l+slack && !p.stays(in)", "int(first) >= l+slack", "TestSchedules"},
+	{schedule, "p.needed[wire] = min(p.needed[wire], last)", "p.needed[wire] = last", "TestSchedules"},
+	{schedule, "t.needed = min(t.needed, last)", "t.needed = p.end", "TestSchedules"},
+	{schedule, "if len(own) > 0 {", "if len(own) > 1 {", "TestSchedules"},
+	{schedule, "if (l+1)%stride == 0 || l == len(p.sys.Levels)-1 {", "if (l+1)%stride == 0 {", "TestSchedules"},
+	{schedule, "o.reads = slices.Compact(o.reads)", "_ = o.reads", "TestSchedules"},
+	{schedule, "before = len(p.parts)", "before = 0", "TestSchedules"},
+	{schedule, "s.short = s.short && s.levels[i].worth < crew.Alone", "s.short = s.levels[i].worth < crew.Alone", "TestSchedules"},
+	{schedule, "max(shareSize*len(last)/max(checking, 1), 1)", "shareSize*len(last)/max(checking, 1)", "TestSchedules"},
+	{schedule, "return cmp.Or(a.step-b.step, a.depth-b.depth)", "return cmp.Or(b.step-a.step, a.depth-b.depth)", "TestSchedules"},
+	{schedule, "p.parts[r].needed = min(p.parts[r].needed, o.needed)", "_ = r", "TestSchedules"},
+	{schedule, "return a.needed - b.needed })", "return b.needed - a.needed })", "TestSchedules"},
+	{schedule, "max(min(o.worth/size, len(o.list)), 1)", "max(o.worth/size, 1)", "TestSchedules"},
+	{schedule, "Reads: len(o.reads)}", "Reads: 0}", "TestSchedules"},
+	{schedule, "read.Then = append(read.Then, o.number)", "_ = read", "TestSchedules"},
+	{schedule, "all[needs].needed <= i", "all[needs].needed < i", "TestSchedules"},
+	{schedule, "l.worth += worths[i]", "l.worth = worths[i]", "TestSchedules"},
+	{schedule, "if of <= inTurn && p.kinds", "if of < inTurn && p.kinds", "TestSchedules"},
+	{schedule, "if of <= inTurn && p.kinds", "if p.kinds", "TestSchedules"},
+	{schedule, "l.alone = true\n\t\t}\n\t}\n\tif !l.alone", "l.alone = false\n\t\t}\n\t}\n\tif !l.alone", "TestSchedules"},
+	{schedule, "if !l.alone && len(list) > 2", "if len(list) > 2", "TestSchedules"},
+	{schedule, "return worths[b] - worths[a] })", "return worths[a] - worths[b] })", "TestSchedules"},
+	{schedule, "copy(list, dealt)", "copy(list, dealt[1:])", "TestSchedules"},
+	{schedule, "depth = max(depth, p.parts[part].depth+1)", "depth = max(depth, p.parts[part].depth)", "TestSchedules"},
+	{schedule, "reads = append(reads, part)", "_ = part", "TestSchedules"},
+	{schedule, "\t\tdepth = max(depth, t.depth)\n", "", "TestSchedules"},
+	{schedule, "needed := int(first) / stride", "needed := int(first)/stride + 1", "TestSchedules"},
+	{schedule, "o.reads = append(o.reads, reads...)", "_ = reads", "TestSchedules"},
+	{schedule, "p.part[wire] = number\n", "", "TestSchedules"},
+	{schedule, "t.parts = append(t.parts, number)", "_ = t", "TestSchedules"},
+	{schedule, "t.depth = max(t.depth, depth+1)", "t.depth = max(t.depth, depth)", "TestSchedules"},
+	{schedule, "t.parts[o.asked[table]:]", "t.parts[len(t.parts):]", "TestSchedules"},
+	{schedule, "if o.depth == depth && ", "if ", "TestSchedules"},
 }

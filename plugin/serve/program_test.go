@@ -173,6 +173,9 @@ func TestServerRefusesPrograms(t *testing.T) {
 	}
 	_, err = run(proper...)
 	invalid(t, "a freed space", err)
+	if _, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1)}); err != nil {
+		t.Errorf("one space after another was freed: %v", err)
+	}
 }
 
 // curious is a backend that keeps what it answered and tries what it was given.

@@ -3,6 +3,7 @@ package assignment
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 
@@ -193,7 +194,10 @@ func (a *auditor) chains() []big.Int {
 	before := make([]big.Int, len(a.plan.parts)) // a bit for each part
 	reads := make([]int, len(before))
 	for i, part := range a.plan.parts {
-		for _, next := range part.Then {
+		for k, next := range part.Then {
+			if slices.Contains(part.Then[:k], next) {
+				a.complain("part %d tells part %d twice", i, next)
+			}
 			if int(next) <= i {
 				a.complain("part %d is awaited before part %d, which it reads", next, i)
 				continue
@@ -235,9 +239,13 @@ func (a *auditor) numbers() {
 		short := true
 		for k := range step.levels {
 			l := &step.levels[k]
-			worth := 0
+			worth, most, least := 0, 0, math.MaxInt
 			for _, i := range l.list {
-				worth += a.planner.worth(&a.Instructions[i])
+				one := a.planner.worth(&a.Instructions[i])
+				worth, most, least = worth+one, max(most, one), min(least, one)
+			}
+			if !l.alone && len(l.list) > 2 && most > 4*least && a.planner.worth(&a.Instructions[l.list[0]]) < most {
+				a.complain("level %d of step %d does not begin with what takes longest", k, s)
 			}
 			if l.worth != worth {
 				a.complain("level %d of step %d is worth %d, not %d", k, s, worth, l.worth)

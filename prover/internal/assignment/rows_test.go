@@ -42,8 +42,9 @@ func TestRows(t *testing.T) {
 			return c.AddCoeff(e)
 		}
 		c.AddPublicVariable("a")
-		c.AddSecretVariable("b")
-		wires := []uint32{0, 1}
+		c.AddPublicVariable("b")
+		c.AddSecretVariable("c")
+		wires := []uint32{0, 1, 2}
 		for range 1 + r.IntN(12) {
 			wire := uint32(c.AddInternalVariable())
 			sides := [3]uint32{wires[r.IntN(len(wires))], wires[r.IntN(len(wires))], wires[r.IntN(len(wires))]}
@@ -58,11 +59,12 @@ func TestRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values := make(chan any, 2)
-		values <- number()
-		values <- number()
+		values := make(chan any, 3)
+		for range 3 {
+			values <- number()
+		}
 		close(values)
-		if err := w.Fill(1, 1, values); err != nil {
+		if err := w.Fill(2, 1, values); err != nil {
 			t.Fatal(err)
 		}
 		want, err := s.gnark(c, w)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func audit(t *testing.T, name string, c constraint.ConstraintSystem) assignment.
 	sys := c.(*cs254.R1CS) // sparse systems are of the same type
 	s, err := assignment.Audit(assignment.System[fr254.Element]{System: &sys.System, Coefficients: sys.Coefficients}, cfg)
 	if err != nil {
-		t.Errorf("%s: %v", name, err)
+		t.Fatalf("%s: %v", name, err) // one shows enough
 	}
 	return s
 }
@@ -44,7 +45,10 @@ func TestSchedules(t *testing.T) {
 			"everything": everythingOf(30, false),
 			"late hints": &lateNeighbours{make([]frontend.Variable, 20)},
 			"late table": &lateTable{},
-			"neighbours": &neighbours{make([]frontend.Variable, 45)},
+			"late lists": &lateLists{},
+			"countdown":  &countdown{},
+			"neighbours": &neighbours{make([]frontend.Variable, 50)},
+			"a crowd":    &neighbours{make([]frontend.Variable, 51)}, // which gnark solves by several goroutines
 		}
 		for _, s := range samples.All {
 			if s.Name != "GKR" {
@@ -119,6 +123,49 @@ func (c *lateTable) Define(api frontend.API) error {
 		power = api.Mul(power, c.Y)
 	}
 	api.AssertIsDifferent(api.Mul(sum, power), 0)
+	return nil
+}
+
+// lateLists has work for all processors whose outputs are needed some hundred levels later.
+type lateLists struct{ X, Y frontend.Variable }
+
+func (c *lateLists) Define(api frontend.API) error {
+	var squares []frontend.Variable
+	for i := range 8300 { // more than half the words of a giant constraint
+		x := api.Add(c.X, i)
+		squares = append(squares, api.Mul(x, x))
+	}
+	all := api.Add(0, 0, squares...)
+	api.AssertIsEqual(api.Mul(c.Y, c.Y), all) // no wire is set, and it is long
+	sum := api.Mul(all, c.Y)
+	sum = api.Add(sum, 0, api.(frontend.BatchInverter).BatchInvert(squares[:2100])...)
+	power := c.X
+	for range 300 {
+		power = api.Mul(power, c.Y)
+	}
+	api.AssertIsDifferent(api.Mul(sum, power), 0)
+	return nil
+}
+
+// countdown has products that wait, the first ones the longest.
+type countdown struct{ X, Y frontend.Variable }
+
+func (c *countdown) Define(api frontend.API) error {
+	var products []frontend.Variable
+	for i := range 30 {
+		products = append(products, api.Mul(c.X, api.Add(c.Y, i)))
+	}
+	power := c.X
+	for range 180 {
+		power = api.Mul(power, c.Y)
+	}
+	for _, p := range slices.Backward(products) {
+		power = api.Mul(power, p)
+		for range 31 {
+			power = api.Mul(power, c.Y)
+		}
+	}
+	api.AssertIsDifferent(power, 0)
 	return nil
 }
 
