@@ -217,7 +217,7 @@ func TestCallsCount(t *testing.T) {
 	}
 	load(a)
 	load(b)
-	plugintest.Eventually(t, time.Minute, "two loads are counted", func() bool { return d.calls.now() == 2*(streamBytes+wire.MaxMessage) })
+	plugintest.Eventually(t, 10*time.Second, "two loads are counted", func() bool { return d.calls.now() == 2*(streamBytes+wire.MaxMessage) })
 	_, err := load(a).Recv()
 	if remote, ok := wire.FromStatus(err); !ok || !remote.Is(backend.ErrOutOfMemory) {
 		t.Errorf("a third load: %v", err)
