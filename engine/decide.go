@@ -100,9 +100,7 @@ func isGone(err error) bool {
 // conclude decides what follows from a failure on g and has it happen to g. Nothing
 // else draws consequences from failed calls.
 func (e *Engine) conclude(ctx context.Context, g *generation, f failure) verdict {
-	e.mu.Lock()
-	f.ended = e.forced || ctx.Err() != nil
-	e.mu.Unlock()
+	f.ended = ctx.Err() != nil // reserve refuses a call that Shutdown has ended
 	v := decide(f)
 	switch v.backend {
 	case suspect:

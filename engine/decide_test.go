@@ -41,6 +41,7 @@ func TestDecide(t *testing.T) {
 			"alive": {failure{more: true, deaths: 1, allowed: 3}, c.alive},
 			"alone": {failure{more: false, deaths: 1, allowed: 3}, c.alone},
 			"late":  {failure{more: true, deaths: 1, allowed: 3, ended: true}, c.late},
+			"last":  {failure{more: true, deaths: 3, allowed: 3}, c.alive}, // as often as allowed, not more
 			"worn":  {failure{more: true, deaths: 4, allowed: 3}, c.worn},
 			"never": {failure{more: true, deaths: 1, allowed: -1}, c.worn},
 		} {

@@ -657,6 +657,34 @@ func TestFlappingBackend(t *testing.T) {
 	})
 }
 
+// TestRestartsAreCounted: a call is repeated on a backend that is gone as often as it may be,
+// whether that died or somebody closed it, and then goes to the next one.
+func TestRestartsAreCounted(t *testing.T) {
+	for name, gone := range map[string]error{"died": backend.ErrGone, "closed": backend.ErrClosed} {
+		for _, restarts := range []int{1, 2} {
+			synctest.Test(t, func(t *testing.T) {
+				var calls atomic.Int64
+				w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {
+					if f.name == "gpu" {
+						calls.Add(1)
+						return nil, gone
+					}
+					return nil, nil
+				}}
+				e := w.engine(Config{Backend: "gpu", Restarts: restarts, Patience: time.Hour})
+				defer w.close(e)
+				by, err := ask(t.Context(), e, load(t, e, source(4)))
+				if n := int(calls.Load()); n != 1+restarts || by != "cpu" || err != nil {
+					t.Errorf("%s: %d calls on the gpu with %d restarts, answered by %q, %v", name, n, restarts, by, err)
+				}
+				if n := int(e.Stats().Backends[0].Deaths); n != 1+restarts {
+					t.Errorf("%s: %d deaths are counted with %d restarts", name, n, restarts)
+				}
+			})
+		}
+	}
+}
+
 // TestCauseIsKept: why a caller's context ended is in the error.
 func TestCauseIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

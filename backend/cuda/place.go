@@ -176,7 +176,7 @@ func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 		speed += c.speed[k]
 	}
 	limit := slack * (before + left) / speed
-	most := min(len(able), max(1, n/c.least))
+	most := len(able)
 	if c.busy {
 		most = min(most, 1+int(busyShare*float64(n)/float64(c.fixed)))
 	}
@@ -192,21 +192,18 @@ func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	var parts []part
 	at := t.bases.from
 	for j, card := range able[:best] {
-		points := int((end-c.queued[card])*c.speed[card]/each) - c.fixed
-		to := min(at+max(points, 0), t.bases.to)
+		to := at + int((end-c.queued[card])*c.speed[card]/each) - c.fixed
 		if j == best-1 {
-			to = t.bases.to
+			to = t.bases.to // with what was rounded off
 		}
-		if to > at {
-			parts = append(parts, c.add(i, t, card, span{at, to}))
-		}
+		parts = append(parts, c.add(i, t, card, span{at, to}))
 		at = to
 	}
 	return parts
 }
 
 // even returns when cards end that share n points so that they end together; false when
-// one of them has more to do than that already.
+// one of them would get fewer than least of them, or has more to do than that already.
 func (c *cards) even(on []int, each float64, n int) (end float64, ok bool) {
 	points, speed := float64(n), 0.0
 	for _, k := range on {

@@ -30,6 +30,24 @@ func idle(n int) cards {
 	return c
 }
 
+// queue gives cards something to do, in nanoseconds.
+func queue(c cards, queued ...float64) cards {
+	c.queued = queued
+	return c
+}
+
+// at gives cards a speed.
+func at(c cards, speed ...float64) cards {
+	c.speed = speed
+	return c
+}
+
+// busy has others wait for the cards.
+func busy(c cards) cards {
+	c.busy = true
+	return c
+}
+
 // shape returns parts as card:points, by MSM.
 func shape(waiting int, parts []part) string {
 	by := make([][]string, waiting)
@@ -66,15 +84,29 @@ func TestPlace(t *testing.T) {
 		"a large one is split":          {[]pending{g1(64*m, 4)}, idle(4), "0:16777216+1:16777216+2:16777216+3:16777216"},
 		"whole ones to different cards": {[]pending{g1(m, 4), g1(m, 4), g1(m, 4), g1(m, 4)}, idle(4), "0:1048576 1:1048576 2:1048576 3:1048576"},
 		// Groth16: A, B, K, Z in G1, and B in G2, which costs as much as three.
-		"Groth16 on two":                 {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
-		"five on two":                    {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
-		"to the idle one":                {[]pending{g1(m, 2)}, cards{rules: usual, queued: []float64{1e9, 0}, speed: []float64{1, 1}}, "1:1048576"},
-		"others wait: medium whole":      {[]pending{g1(m, 4)}, cards{rules: usual, queued: []float64{4e6, 0, 4e6, 4e6}, speed: []float64{1, 1, 1, 1}, busy: true}, "1:1048576"},
-		"others wait: a large one split": {[]pending{g1(64*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 1}, busy: true}, "0:33554432+1:33554432"},
-		"where its bases are":            {[]pending{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
-		"bases in parts":                 {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
-		"parts that overlap":             {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
-		"a slow card gets less":          {[]pending{g1(96*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
+		"Groth16 on two":  {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
+		"five on two":     {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
+		"to the idle one": {[]pending{g1(m, 2)}, queue(idle(2), 1e9, 0), "1:1048576"},
+		// Parts cost fixedPoints each. While others wait, no more than a twentieth of the MSM may go there.
+		"nobody waits: a medium one split":   {[]pending{g1(4*m, 4)}, idle(4), "0:1048576+1:1048576+2:1048576+3:1048576"},
+		"others wait: a medium one whole":    {[]pending{g1(4*m, 4)}, busy(idle(4)), "0:4194304"},
+		"nobody waits: a larger one in four": {[]pending{g1(24*m, 4)}, idle(4), "0:6291456+1:6291456+2:6291456+3:6291456"},
+		"others wait: a larger one in three": {[]pending{g1(24*m, 4)}, busy(idle(4)), "0:8388608+1:8388608+2:8388608"},
+		"others wait: a large one split":     {[]pending{g1(64*m, 2)}, busy(idle(2)), "0:33554432+1:33554432"},
+		// Each part more has to save a tenth: of this size a third one does not.
+		"a part more that saves little":    {[]pending{g1(400_000, 3)}, idle(3), "0:200000+1:200000"},
+		"a part more that saves enough":    {[]pending{g1(600_000, 3)}, idle(3), "0:200000+1:200000+2:200000"},
+		"where its bases are":              {[]pending{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
+		"a slow card that would end later": {[]pending{g1(1<<16, 2)}, queue(at(idle(2), 0.5, 1), 0, 1e6), "1:65536"},
+		"bases in parts":                   {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
+		"parts that two cards have":        {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 1: {0, m / 2}, 2: {m / 2, m}})}, queue(idle(3), 1e9, 0, 0), "1:524288+2:524288"},
+		"parts that overlap":               {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
+		"bases beyond the MSM's":           {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, 2 * m}})}, idle(3), "0:524288+2:524288"},
+		"nearly equal ones stay whole":     {[]pending{g1(66*m, 2), g1(60*m, 2)}, idle(2), "0:69206016 1:62914560"},
+		// A slow card has 0.5 of the speed, and as much to do as an MSM of 1.8 m points: 0.9 m on the other one.
+		"what a slow card has to do": {[]pending{g1(4*m, 2)}, queue(at(idle(2), 1, 0.5), 0, 1.8*2.7*m), "0:3600110+1:594194"},
+		"a slow card that is idle":   {[]pending{g1(96*m, 2)}, queue(at(idle(2), 0.5, 1), 0, 100*2.7*m), "0:68332202+1:32331094"},
+		"a slow card gets less":      {[]pending{g1(96*m, 2)}, at(idle(2), 1, 0.5), "0:67283626+1:33379670"},
 	} {
 		parts, missing := spread(c.waiting, c.cards)
 		if got := shape(len(c.waiting), parts); got != c.want || missing != nil {
@@ -87,6 +119,69 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestCost: an MSM costs its points and as much as fixed more, on a slow card longer; one of no
+// points costs nothing.
+func TestCost(t *testing.T) {
+	c := at(idle(2), 1, 0.5)
+	for _, row := range []struct {
+		n    int
+		cost float64
+	}{{0, 0}, {1000, 5.6 * (1000 + fixedPoints)}} {
+		msm := pending{curve: backend.BLS12381, group: backend.G1}
+		fast, slow := c.add(7, &msm, 0, span{50, 50 + row.n}), c.add(7, &msm, 1, span{50, 50 + row.n})
+		want := part{7, 0, span{50, 50 + row.n}, row.cost}
+		if fast != want || slow.cost != 2*want.cost || c.queued[0] != fast.cost || c.queued[1] != slow.cost {
+			t.Errorf("%d points: %+v and %+v, queued %v; want %+v", row.n, fast, slow, c.queued, want)
+		}
+	}
+}
+
+// TestEven: cards that share points end together, and none gets less than the least part.
+func TestEven(t *testing.T) {
+	c := cards{rules: rules{fixed: 10, least: 100}, queued: []float64{0, 50, 0}, speed: []float64{1, 1, 0.5}}
+	for _, row := range []struct {
+		on   []int
+		n    int
+		each float64
+		end  float64 // 0 where they cannot share
+	}{
+		{[]int{0}, 100, 1, 110},
+		{[]int{0}, 99, 1, 0},
+		{[]int{0, 1}, 250, 1, 160}, // 150 points beside 100
+		{[]int{0, 1}, 249, 1, 0},
+		{[]int{1, 0}, 250, 1, 160},
+		{[]int{0, 2}, 310, 1, 220}, // 210 points beside 100 of the slow card
+		{[]int{0, 2}, 309, 1, 0},
+		{[]int{0, 1}, 225, 2, 270}, // what is queued is as much as 25 points
+		{[]int{0, 1}, 224, 2, 0},
+	} {
+		if end, ok := c.even(row.on, row.each, row.n); ok != (row.end > 0) || end != row.end {
+			t.Errorf("%d points on cards %v, %v ns each: they end at %v, %v; want %v", row.n, row.on, row.each, end, ok, row.end)
+		}
+	}
+}
+
+// TestSplitByMemory: each card has bases as it has memory, and all have all.
+func TestSplitByMemory(t *testing.T) {
+	for _, row := range []struct {
+		n      int
+		memory []int64
+		want   []span
+	}{
+		{100, []int64{8}, []span{{0, 100}}},
+		{100, []int64{10, 30}, []span{{0, 25}, {25, 100}}},
+		{100, []int64{30, 10}, []span{{0, 75}, {75, 100}}},
+		{10, []int64{1, 1, 1}, []span{{0, 3}, {3, 6}, {6, 10}}},
+		{100, []int64{0, 50, 0}, []span{{0, 0}, {0, 100}, {100, 100}}},
+		{0, []int64{1, 2}, []span{{0, 0}, {0, 0}}},
+		{52492761, []int64{3221574844, 90341731996}, []span{{0, 1807432}, {1807432, 52492761}}}, // n m / m is less than n
+	} {
+		if got := splitByMemory(row.n, row.memory); !slices.Equal(got, row.want) {
+			t.Errorf("%d bases by memory %v: %v, want %v", row.n, row.memory, got, row.want)
+		}
+	}
+}
+
 // TestPlaceIsWhole: whatever the MSMs and the cards, every point is placed once,
 // where its base is, and what cards have queued is what was placed.
 func TestPlaceIsWhole(t *testing.T) {
@@ -94,6 +189,10 @@ func TestPlaceIsWhole(t *testing.T) {
 	for range 2000 {
 		n := 1 + r.IntN(8)
 		c := idle(n)
+		most := 27
+		if r.IntN(2) == 0 { // parts may be short
+			c.rules, most = rules{fixed: 1, least: 1}, 8
+		}
 		for k := range n {
 			c.queued[k], c.speed[k] = r.Float64()*1e8*float64(r.IntN(2)), 1-0.6*r.Float64()*float64(r.IntN(2))
 		}
@@ -104,7 +203,7 @@ func TestPlaceIsWhole(t *testing.T) {
 		}
 		waiting := make([]pending, r.IntN(6))
 		for i := range waiting {
-			count := 1 << r.IntN(27)
+			count := 1 << r.IntN(most)
 			waiting[i] = everywhere(count, n, backend.Groups()[r.IntN(2)])
 			waiting[i].bases = span{r.IntN(count), count}
 			if r.IntN(3) == 0 { // in parts instead
@@ -125,7 +224,7 @@ func TestPlaceIsWhole(t *testing.T) {
 		}
 		slices.SortFunc(parts, func(a, b part) int { return a.from - b.from })
 		for _, p := range parts {
-			if p.from != next[p.of] || !waiting[p.of].has[p.card].covers(p.span) {
+			if p.count() <= 0 || p.from != next[p.of] || !waiting[p.of].has[p.card].covers(p.span) {
 				t.Fatalf("part %+v of MSM %+v, after %d", p, waiting[p.of], next[p.of])
 			}
 			next[p.of] = p.to

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -63,8 +64,7 @@ func TestLaneRefuses(t *testing.T) {
 		"too long":              {Calls: wire.Region(long, 0, 2*wire.LaneBytes), Answers: from},
 		"too short for answers": {Calls: to, Answers: wire.Region(answers, 8, wire.LaneBytes-8)},
 	} {
-		_, err := h.Lane(ctx, r)
-		invalid(t, what, err)
+		invalid(t, what, laneRefused(h, r))
 	}
 
 	served := make(chan error, 1)
@@ -116,6 +116,13 @@ func TestLaneRefuses(t *testing.T) {
 		lanes.Go(func() { _, _ = h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from}) })
 	}
 	plugintest.Eventually(t, time.Minute, "the lanes are served", func() bool { return h.server.lanes.Load() == wire.MaxLanes })
-	_, err = h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
-	invalid(t, "one too many", err)
+	invalid(t, "one too many", laneRefused(h, &proto.LaneRequest{Calls: to, Answers: from}))
+}
+
+// laneRefused returns why a lane is refused. One that is served would wait for calls.
+func laneRefused(h *byHand, r *proto.LaneRequest) error {
+	within, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := h.Lane(within, r)
+	return err
 }

@@ -4,9 +4,11 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,8 +72,11 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 			t.Errorf("%s: it was refused after %v", what, took)
 		}
 	}
-	if err := send(places(wire.MaxMessage + 2)); err == nil {
-		t.Error("a longer request is accepted")
+	if err := send(places(wire.MaxMessage + 2)); err == nil || !strings.Contains(err.Error(), "larger than max") {
+		t.Errorf("a longer request is received: %v", err)
+	}
+	if free := h.server.account.reading.TryAcquire(maxReading); !free {
+		t.Error("a request that was received is counted as one that is")
 	}
 	if free := h.server.account.decoded.TryAcquire(maxDecoded); !free {
 		t.Error("a request that was refused is counted")
@@ -101,7 +106,7 @@ func TestCallsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := func(call int) error {
+	waits := func(ctx context.Context, call int) error {
 		write := backend.Write{Dst: backend.Range{Space: backend.SpaceID(space.Space), Count: 8}}
 		_, err := h.Run(ctx, asked(uint64(call), write, wire.Region(counter, 64, 256), wire.Region(counter, 0, shm.CounterSize)))
 		return err
@@ -109,14 +114,16 @@ func TestCallsAtOnce(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range wire.MaxCalls {
 		calls.Go(func() {
-			if remote, ok := wire.FromStatus(waits(1 + i)); !ok || !errors.Is(remote, backend.ErrInternal) && !errors.Is(remote, backend.ErrClosed) {
+			if remote, ok := wire.FromStatus(waits(ctx, 1+i)); !ok || !errors.Is(remote, backend.ErrInternal) && !errors.Is(remote, backend.ErrClosed) {
 				t.Errorf("a call that was given up: %v", remote)
 			}
 		})
 	}
 	plugintest.Eventually(t, time.Minute, "all calls wait", func() bool { return h.server.computing.Load() == wire.MaxCalls })
+	within, cancel := context.WithTimeout(ctx, 10*time.Second) // a call that is not refused waits
+	defer cancel()
 	began := time.Now()
-	invalid(t, "one call more", waits(1000))
+	invalid(t, "one call more", waits(within, 1000))
 	if took := time.Since(began); took < refusalPause {
 		t.Errorf("it was refused after %v", took)
 	}
@@ -127,5 +134,36 @@ func TestCallsAtOnce(t *testing.T) {
 	calls.Wait()
 	if n := h.server.computing.Load(); n != 0 {
 		t.Errorf("%d calls are still counted", n)
+	}
+}
+
+// TestBudget: what is taken is bounded for each user and for all, until it is given back, and
+// nothing is remembered of a user who has nothing.
+func TestBudget(t *testing.T) {
+	b := newBudget("crumbs", 10, 6)
+	for i, step := range []struct {
+		user      int
+		size      int64 // below 0 is given back
+		used, has int64
+		refused   bool
+	}{
+		{1, 6, 6, 6, false}, {1, 1, 6, 6, true}, {2, 5, 6, 0, true}, {2, 4, 10, 4, false}, {3, 1, 10, 0, true},
+		{1, -2, 8, 4, false}, {3, 3, 8, 0, true}, {3, 2, 10, 2, false}, {1, -4, 6, 0, false}, {2, -4, 2, 0, false}, {3, -2, 0, 0, false},
+	} {
+		var err error
+		if step.size < 0 {
+			b.give(step.user, -step.size)
+		} else {
+			err = b.take(step.user, step.size)
+		}
+		if (err != nil) != step.refused || err != nil && !errors.Is(err, backend.ErrOutOfMemory) || b.used != step.used || b.of[step.user] != step.has {
+			t.Errorf("step %d: %v, all have %d and user %d has %d; want %+v", i, err, b.used, step.user, b.of[step.user], step)
+		}
+	}
+	if len(b.of) != 0 {
+		t.Errorf("users in the end: %v", b.of)
+	}
+	if err := newBudget("crumbs", 0, 0).take(1, 1<<62); err != nil {
+		t.Errorf("without a limit: %v", err)
 	}
 }

@@ -4,11 +4,16 @@ package serve
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
@@ -34,6 +39,9 @@ func TestServerRefusesPrograms(t *testing.T) {
 	} {
 		_, err := h.NewSpace(ctx, r)
 		invalid(t, what, err)
+		if remote, ok := wire.FromStatus(err); what == "a count that overflows" && (!ok || !remote.Is(backend.ErrOutOfMemory)) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 	reply, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 16})
 	if err != nil {
@@ -190,4 +198,109 @@ func TestServerRefusesPrograms(t *testing.T) {
 	}
 	_, err = run(proper, places...)
 	invalid(t, "a freed space", err)
+	if _, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1)}); err != nil {
+		t.Errorf("one space after another was freed: %v", err)
+	}
+}
+
+// curious is a backend that keeps what it answered and tries what it was given.
+type curious struct {
+	*fake.Backend
+	answers [][]byte
+	try     func(in backend.Input, count int)
+}
+
+func (c *curious) Run(ctx context.Context, steps []backend.Step) (answers [][]byte, err error) {
+	for _, step := range steps {
+		backend.WithInput(step, func(in *backend.Input, count int) { c.try(*in, count) })
+	}
+	answers, err = c.Backend.Run(ctx, steps)
+	c.answers = slices.Clone(answers)
+	return answers, err
+}
+
+// TestInputsAndAnswers: a backend cannot wait for more input than there is, and what it
+// answers to shared memory is wiped where it was: it may be secret.
+func TestInputsAndAnswers(t *testing.T) {
+	const count, size = 10, 320
+	b := &curious{Backend: &fake.Backend{}}
+	h := serveByHand(t, b, b.Backend)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := shm.NewArena(1 << 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	out, err := shm.NewAnswerArena(1 << 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	for _, a := range []*shm.Arena{all, out} {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: 1 << 12}, a.File()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: a.ID(), Size: 1 << 12, Answers: a.Answers()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copy(all.Bytes()[64:], plugintest.Random(size))
+	binary.LittleEndian.PutUint64(all.Bytes(), size/2)
+	tried := 0
+	b.try = func(in backend.Input, count int) {
+		if tried++; cap(in.Bytes) != len(in.Bytes) {
+			t.Errorf("%d bytes of input, and %d beside them", len(in.Bytes), cap(in.Bytes)-len(in.Bytes))
+		}
+		within, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // nothing has to wait
+		defer cancel()
+		ready := func(n int) {
+			if err := in.Ready(within, n); err != nil {
+				t.Errorf("%d elements of %d: %v", n, count, err)
+			}
+		}
+		ready(0)
+		ready(count / 2)
+		if err := in.Ready(within, count/2+1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one element more than there is: %v", err)
+		}
+		binary.LittleEndian.PutUint64(all.Bytes(), size)
+		ready(count)
+		for _, n := range []int{-1, count + 1, math.MaxInt} {
+			if err := in.Ready(within, n); backend.FaultOf(err) != backend.FaultBackend {
+				t.Errorf("a backend that waits for %d elements of %d is not refused: %v", n, count, err)
+			}
+		}
+	}
+	whole := backend.Range{Space: backend.SpaceID(space.Space), Count: count}
+	_, err = h.Run(ctx, &proto.RunRequest{
+		Call:    1,
+		Program: backend.EncodeSteps([]backend.Step{backend.Write{Dst: whole}, backend.Read{Src: whole}}),
+		Places: []*proto.Place{
+			{Step: 0, Bytes: wire.Region(all, 64, size), Progress: wire.Region(all, 0, 8)},
+			{Step: 1, Bytes: wire.Region(out, 0, size)},
+		},
+	})
+	if err != nil || tried != 1 {
+		t.Fatalf("%v, %d inputs", err, tried)
+	}
+	if !bytes.Equal(out.Bytes()[:size], all.Bytes()[64:64+size]) {
+		t.Error("a wrong answer")
+	}
+	if len(b.answers) != 2 || len(b.answers[1]) != size || !bytes.Equal(b.answers[1], make([]byte, size)) {
+		t.Error("the answer is still where the backend put it")
+	}
+
+	// The host learns of an answer that is not as long as its place.
+	clear(out.Bytes())
+	b.try = nil
+	reply, err := h.Run(ctx, asked(2, backend.Read{Src: whole}, wire.Region(out, 0, size+8), nil))
+	if err != nil || !bytes.Equal(reply.Answers[0], all.Bytes()[64:64+size]) || !bytes.Equal(out.Bytes()[:size], make([]byte, size)) {
+		t.Errorf("an answer of another length: %v", err)
+	}
 }

@@ -344,13 +344,10 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 				return err
 			}
 			defer s.inbox.close(f)
-			if h.File.Offset > math.MaxInt64 {
-				return wire.Refused("offset in the file of bases")
-			}
 			if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 				return wire.Refused("the file of bases is not a regular one")
 			}
-			bases.File, bases.FileOffset = f, int64(h.File.Offset)
+			bases.File, bases.FileOffset = f, int64(h.File.Offset) // Validate refuses one below 0
 		} else {
 			bases.Pieces = in.pieces
 		}

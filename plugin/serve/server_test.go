@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,9 +40,16 @@ type byHand struct {
 
 func newByHand(t *testing.T) *byHand {
 	t.Helper()
-	h := &byHand{backend: &fake.Backend{Step: 10}}
+	b := &fake.Backend{Step: 10}
+	return serveByHand(t, b, b)
+}
+
+// serveByHand serves a backend that stands on a fake one.
+func serveByHand(t *testing.T, b backend.Backend, on *fake.Backend) *byHand {
+	t.Helper()
+	h := &byHand{backend: on}
 	var level slog.LevelVar
-	h.server = newServer(func(context.Context, *slog.Logger) (backend.Backend, error) { return h.backend, nil },
+	h.server = newServer(func(context.Context, *slog.Logger) (backend.Backend, error) { return b, nil },
 		slog.New(slog.DiscardHandler), &level, newAccount())
 	ours, theirs, err := shm.Pair()
 	if err != nil {
@@ -163,7 +172,9 @@ func TestServerRefuses(t *testing.T) {
 		return hd
 	}
 	loadBases := func(hd *proto.LoadHeader, chunks ...*proto.Region) (uint64, error) {
-		s, err := h.LoadBases(ctx)
+		within, cancel := context.WithTimeout(ctx, 10*time.Second) // what is not refused waits for more
+		defer cancel()
+		s, err := h.LoadBases(within)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,13 +201,17 @@ func TestServerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, f := range map[string]func() (uint64, error){
-		"an unknown curve":       func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Curve = 9 })) },
-		"a huge curve":           func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Curve = 257 })) },
-		"an unknown group":       func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Group = 3 })) },
+		"an unknown curve": func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Curve = 9 })) },
+		"a huge curve":     func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Curve = 257 })) },
+		"an unknown group": func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Group = 3 })) },
+		"a huge group":     func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Group = 257 })) },
+		"a short digest": func() (uint64, error) {
+			return loadBases(header(func(h *proto.LoadHeader) { h.Digest = []byte{1, 2, 3} }))
+		},
 		"a huge count":           func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Count = 1 << 63 })) },
 		"huge multiples":         func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Multiples = 1 << 31 })) },
 		"no header":              func() (uint64, error) { return loadBases(nil) },
-		"too long a chunk":       func() (uint64, error) { return loadBases(header(none), at(1, 0, 64*n+8)) },
+		"a long chunk":           func() (uint64, error) { return loadBases(header(none), at(1, 0, 64*n+8)) },
 		"an empty chunk":         func() (uint64, error) { return loadBases(header(none), at(1, 0, 0)) },
 		"a chunk of no arena":    func() (uint64, error) { return loadBases(header(none), at(9, 0, 64)) },
 		"a chunk beyond":         func() (uint64, error) { return loadBases(header(none), at(1, size-8, 64)) },
@@ -206,6 +221,15 @@ func TestServerRefuses(t *testing.T) {
 			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 3}, a.File())
 			return loadBases(header(func(h *proto.LoadHeader) { h.File = &proto.FileSource{Id: 3, Offset: math.MaxUint64} }))
 		},
+		"a device": func() (uint64, error) {
+			null, err := os.Open(os.DevNull)
+			if err != nil {
+				return 1, err
+			}
+			defer null.Close()
+			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 5}, null)
+			return loadBases(header(func(h *proto.LoadHeader) { h.Count, h.File = 0, &proto.FileSource{Id: 5} }))
+		},
 		"a short file": func() (uint64, error) {
 			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 4}, a.File())
 			return loadBases(header(func(h *proto.LoadHeader) { h.File = &proto.FileSource{Id: 4, Offset: size - 64} }))
@@ -213,6 +237,9 @@ func TestServerRefuses(t *testing.T) {
 	} {
 		_, err := f()
 		invalid(t, what, err)
+		if strings.HasSuffix(what, " chunk") && what != "an odd chunk" && !strings.Contains(fmt.Sprint(err), "still to come") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 
 	// Jobs.
@@ -240,6 +267,7 @@ func TestServerRefuses(t *testing.T) {
 		"a length beyond":            func(j *job) { j.bytes.Offset = size - 32*n + 8 },
 		"an offset that overflows":   func(j *job) { j.bytes.Offset = math.MaxUint64 - 7 },
 		"a length that overflows":    func(j *job) { j.bytes.Length = math.MaxUint64 },
+		"a sum that overflows":       func(j *job) { j.bytes.Offset, j.bytes.Length = 64, math.MaxUint64-63 },
 		"an odd offset":              func(j *job) { j.bytes.Offset = 4 },
 		"a length that is short":     func(j *job) { j.bytes.Length -= 32 },
 		"a length that is long":      func(j *job) { j.bytes.Length += 32 },
@@ -333,18 +361,18 @@ func TestDetachWaits(t *testing.T) {
 	if r, err := h.Cancel(ctx, &proto.CancelRequest{Call: 6}); err != nil || r.Running {
 		t.Errorf("another call: %v, %v", r, err)
 	}
-	begin := time.Now()
 	if r, err := h.Cancel(ctx, &proto.CancelRequest{Call: 5}); err != nil || !r.Running {
 		t.Errorf("cancel: %v, %v", r, err)
 	}
-	remote, ok := wire.FromStatus(<-done)
-	if !ok || !errors.Is(remote, context.Canceled) {
-		t.Errorf("%v", remote)
+	select {
+	case err := <-done:
+		if remote, ok := wire.FromStatus(err); !ok || !errors.Is(remote, context.Canceled) {
+			t.Errorf("%v", remote)
+		}
+	case <-time.After(10 * time.Second): // its scalars never come
+		t.Fatal("a call goes on that was cancelled")
 	}
-	if d := time.Since(begin); d > 20*time.Second { // its scalars never come
-		t.Errorf("cancelling took %v", d)
-	}
-	plugintest.Eventually(t, time.Minute, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
 }
 
 // TestInboxRefusesByName: descriptors that nobody asks for do not pile up, and
@@ -417,10 +445,285 @@ func TestHalfOpenLoads(t *testing.T) {
 		half = append(half, open())
 	}
 	plugintest.Eventually(t, time.Minute, "all have begun", func() bool { return h.server.loading.Load() == maxHalfOpen })
+	late := time.AfterFunc(5*time.Second, func() {
+		t.Errorf("load %d at the same time is not refused", maxHalfOpen+1)
+		h.conn.Close()
+	})
 	_, err := open().Recv()
+	if !late.Stop() {
+		return
+	}
 	invalid(t, "one too many", err)
 	for _, s := range half {
 		_ = s.CloseSend()
 	}
-	plugintest.Eventually(t, time.Minute, "all have ended", func() bool { return h.server.loading.Load() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "all have ended", func() bool { return h.server.loading.Load() == 0 })
+}
+
+// TestPanickedBackendIsLeftAlone: nothing is asked of a backend after a panic in it.
+func TestPanickedBackendIsLeftAlone(t *testing.T) {
+	h := newByHand(t)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(what string, err error) {
+		t.Helper()
+		if remote, ok := wire.FromStatus(err); !ok || !remote.Is(backend.ErrGone) || !strings.Contains(err.Error(), "out of luck") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	h.backend.Started = func() { panic("out of luck") }
+	_, err := h.Run(ctx, &proto.RunRequest{Call: 1, Program: backend.EncodeSteps(nil)})
+	gone("the call", err)
+	h.backend.Started = func() { t.Error("a later call reaches the backend") }
+	_, err = h.Run(ctx, &proto.RunRequest{Call: 2, Program: backend.EncodeSteps(nil)})
+	gone("a later call", err)
+	_, err = h.Ping(ctx, &proto.PingRequest{})
+	gone("a ping", err)
+	_, err = h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 1})
+	gone("a space", err)
+	if n := h.backend.Spaces(); n != 0 {
+		t.Errorf("the backend made %d spaces", n)
+	}
+}
+
+// slowLoads is a backend that holds up loads.
+type slowLoads struct {
+	*fake.Backend
+	began chan *os.File
+	goOn  chan struct{}
+}
+
+func (b slowLoads) LoadBases(ctx context.Context, bases backend.Bases) (backend.BasesID, error) {
+	b.began <- bases.File
+	<-b.goOn
+	return b.Backend.LoadBases(ctx, bases)
+}
+
+// TestFilesOfBasesCount: the descriptor of a file counts for its user until its bases are
+// loaded, and beyond what he may have it is refused.
+func TestFilesOfBasesCount(t *testing.T) {
+	on := &fake.Backend{}
+	b := slowLoads{on, make(chan *os.File), make(chan struct{})}
+	h := serveByHand(t, b, on)
+	files := newBudget("open files", 1, 1)
+	h.server.inbox.mu.Lock()
+	h.server.inbox.files = files
+	h.server.inbox.mu.Unlock()
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	const n = 10
+	f := plugintest.NewBN(n).File(t)
+	send := func(id uint64) {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindFile, ID: id}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded := make(chan error, 1)
+	load := func(id uint64) {
+		s, err := h.LoadBases(ctx)
+		if err == nil {
+			err = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: n, File: &proto.FileSource{Id: id}}}})
+		}
+		if err == nil {
+			_, err = s.Recv()
+		}
+		loaded <- err
+	}
+	send(1)
+	go load(1)
+	read := <-b.began
+	if n := files.now(); n != 1 {
+		t.Errorf("%d descriptors are counted while one is read", n)
+	}
+	send(2)
+	if got, _, err := h.server.inbox.take(ctx, shm.KindFile, 2); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a second one of a user who may have one: %v", err)
+		if got != nil {
+			got.Close()
+		}
+	}
+	b.goOn <- struct{}{}
+	if err := <-loaded; err != nil {
+		t.Error(err)
+	}
+	plugintest.Eventually(t, 10*time.Second, "it is counted no more", func() bool { return files.now() <= 0 })
+	if n := files.now(); n != 0 {
+		t.Errorf("%d descriptors are counted in the end", n)
+	}
+	if _, err := read.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file is open after the load: %v", err)
+	}
+}
+
+// scripted is a backend that says whether it is there, and counts how often it is closed.
+type scripted struct {
+	*fake.Backend
+	ping   error
+	closes atomic.Int64
+}
+
+func (b *scripted) Ping(context.Context) error { return b.ping }
+
+func (b *scripted) Close() error {
+	b.closes.Add(1)
+	return b.Backend.Close()
+}
+
+// TestServerCloses: Close closes the backend once, after it has been told that shared memory
+// goes, and from then on calls learn that it is closed. Until then the number of a call that
+// has ended may be used again, and a ping says what the backend says.
+func TestServerCloses(t *testing.T) {
+	b := &scripted{Backend: &fake.Backend{}}
+	h := serveByHand(t, b, b.Backend)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := h.Run(ctx, &proto.RunRequest{Call: 1, Program: backend.EncodeSteps(nil)}); err != nil {
+			t.Errorf("a call: %v", err)
+		}
+	}
+	is := func(what string, err, want error) {
+		t.Helper()
+		if remote, ok := wire.FromStatus(err); !ok || !remote.Is(want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	b.ping = fmt.Errorf("%w: the card has gone", backend.ErrGone)
+	_, err := h.Ping(ctx, &proto.PingRequest{})
+	is("a ping", err, backend.ErrGone)
+	b.ping = nil
+
+	a, err := shm.NewArena(1 << 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: 1, Size: 1 << 12}, a.File()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: 1, Size: 1 << 12}); err != nil || b.Arenas.Load() != 1 {
+		t.Fatalf("%v, %d arenas", err, b.Arenas.Load())
+	}
+	for range 2 {
+		if _, err := h.BackendClient.Close(ctx, &proto.CloseRequest{}); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	}
+	if closes, arenas := b.closes.Load(), b.Arenas.Load(); closes != 1 || arenas != 0 {
+		t.Errorf("closed %d times, and %d arenas are there", closes, arenas)
+	}
+	_, err = h.Ping(ctx, &proto.PingRequest{})
+	is("a ping after Close", err, backend.ErrClosed)
+	_, err = h.Run(ctx, &proto.RunRequest{Call: 2, Program: backend.EncodeSteps(nil)})
+	is("a call after Close", err, backend.ErrClosed)
+}
+
+// TestClosedWhileItOpens: a backend that is open only after Close is closed at once.
+func TestClosedWhileItOpens(t *testing.T) {
+	h := newByHand(t)
+	b := &scripted{Backend: h.backend}
+	h.server.opener = func(context.Context, *slog.Logger) (backend.Backend, error) { return b, h.server.shut() }
+	_, err := h.Open(ctx, &proto.OpenRequest{})
+	if remote, ok := wire.FromStatus(err); !ok || !remote.Is(backend.ErrClosed) || b.closes.Load() != 1 {
+		t.Errorf("%v, closed %d times", err, b.closes.Load())
+	}
+}
+
+// TestExitsWithItsBackend: a plugin ends when its backend is gone, and a daemon also when the
+// backend panicked, which other sessions use too; not after Close, and not with its host.
+func TestExitsWithItsBackend(t *testing.T) {
+	gone := make(chan struct{})
+	close(gone)
+	for name, c := range map[string]struct {
+		what  func(s *server)
+		exits bool
+	}{
+		"the backend is gone":     {func(s *server) { s.watch(gone) }, true},
+		"it was closed":           {func(s *server) { _ = s.shut(); s.watch(gone) }, false},
+		"the host is gone":        {func(s *server) { s.stop(); s.watch(nil) }, false},
+		"a plugin's panic":        {func(s *server) { _ = s.recovered(func() error { panic("out of luck") }) }, false},
+		"a panic in a daemon":     {func(s *server) { s.session = &session{}; _ = s.recovered(func() error { panic("out of luck") }) }, true},
+		"an error in its session": {func(s *server) { s.session = &session{}; _ = s.recovered(func() error { return backend.ErrInternal }) }, false},
+	} {
+		s := newServer(nil, slog.New(slog.DiscardHandler), &slog.LevelVar{}, newAccount())
+		var codes []int
+		s.exit = func(code int) { codes = append(codes, code) }
+		c.what(s)
+		s.stop()
+		if c.exits != (len(codes) == 1 && codes[0] == exitGone) || !c.exits && len(codes) > 0 {
+			t.Errorf("%s: exits %v", name, codes)
+		}
+	}
+}
+
+// TestCallsEndWithTheHost: a call ends when its host is gone, whatever it waits for.
+func TestCallsEndWithTheHost(t *testing.T) {
+	h := newByHand(t)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	started := make(chan struct{})
+	until, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		done <- h.server.cancellable(until, 1, func(ctx context.Context, _ backend.Backend, _ *held) error {
+			close(started)
+			<-ctx.Done()
+			return backend.Ended(ctx)
+		})
+	}()
+	<-started
+	h.server.stop()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("a call goes on after its host")
+		cancel()
+		<-done
+	}
+}
+
+// TestArenasAreBounded: in number, and in a daemon in what a session shares, until it is
+// given back.
+func TestArenasAreBounded(t *testing.T) {
+	s := newServer(nil, slog.New(slog.DiscardHandler), &slog.LevelVar{}, newAccount())
+	defer s.stop()
+	for i := range uint64(maxArenas) {
+		if err := s.roomFor(i, 1<<40, false); err != nil {
+			t.Fatalf("arena %d of %d: %v", i, maxArenas, err)
+		}
+		s.arenas[i] = &mapped{}
+	}
+	if err := s.roomFor(maxArenas, 8, false); backend.FaultOf(err) != backend.FaultBackend {
+		t.Errorf("one too many: %v", err)
+	}
+	clear(s.arenas)
+	s.mapped, s.session = 0, &session{shared: 100, answers: newBudget("bytes for answers", 50, 50)}
+	for _, step := range []struct {
+		size    uint64
+		answers bool
+		fits    bool
+	}{{101, false, false}, {60, false, true}, {41, false, false}, {1 << 63, false, false}, {40, true, true}, {1, false, false}, {11, true, false}} {
+		if err := s.roomFor(1, step.size, step.answers); (err == nil) != step.fits || err != nil && !errors.Is(err, backend.ErrOutOfMemory) {
+			t.Errorf("%+v: %v", step, err)
+		}
+	}
+	s.unmapped(60, false)
+	if err := s.roomFor(1, 11, true); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("more for answers than there may be: %v", err)
+	}
+	s.unmapped(40, true)
+	if n := s.session.answers.now(); n != 0 || s.mapped != 0 {
+		t.Errorf("%d bytes are counted in the end, %d for answers", s.mapped, n)
+	}
+	if err := s.roomFor(1, 100, false); err != nil {
+		t.Errorf("after all was given back: %v", err)
+	}
 }

@@ -62,7 +62,7 @@ func identify(b *backend.Bases, user int) (file, bool) {
 		return file{}, false
 	}
 	st, err := b.File.Stat()
-	if err != nil || !st.Mode().IsRegular() || time.Since(st.ModTime()) < settled {
+	if err != nil || !st.Mode().IsRegular() {
 		return file{}, false
 	}
 	sys, ok := st.Sys().(*syscall.Stat_t)

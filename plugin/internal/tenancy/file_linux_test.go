@@ -13,6 +13,7 @@ import (
 
 // TestFiles: a file that was read before is not read again, unless it changed.
 func TestFiles(t *testing.T) {
+	t.Parallel() // it waits for the clock
 	inner := &fake.Backend{}
 	s := New(inner, Options{Keep: 1 << 30})
 	a, b := s.Open(1, 0), s.Open(2, 0)
@@ -63,6 +64,7 @@ func TestFiles(t *testing.T) {
 // TestMappedFile: a file that is changed through a mapping is read again, also where
 // the page was changed before and has not gone to the disk since.
 func TestMappedFile(t *testing.T) {
+	t.Parallel() // it waits for the clock
 	s := New(&fake.Backend{}, Options{Keep: 1 << 30})
 	a := s.Open(1, 0)
 	defer a.Close()
@@ -87,4 +89,39 @@ func TestMappedFile(t *testing.T) {
 	right(t, a, mustLoad(t, a, in), points)
 	copy(mem, changed.Bytes)
 	right(t, a, mustLoad(t, a, in), changed)
+}
+
+// TestTimeThatNobodySets: a file that has changed is another one, also when its time of
+// modification is set back.
+func TestTimeThatNobodySets(t *testing.T) {
+	t.Parallel() // it waits for the clock
+	path := filepath.Join(t.TempDir(), "points")
+	in := bases(10, 1)
+	long := time.Now().Add(-time.Hour)
+	var was [2]file
+	for i := range was {
+		if err := os.WriteFile(path, bases(10, byte(i)).Bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		in.Bytes, in.File = nil, f
+		if _, ok := identify(&in, 1); ok {
+			t.Error("a file that has just changed is known by its time")
+		}
+		time.Sleep(settled + 50*time.Millisecond) // real time: it is the kernel's that counts
+		ok := false
+		if was[i], ok = identify(&in, 1); !ok || was[i].mtime.Sec != long.Unix() {
+			t.Fatalf("%+v, %v", was[i], ok)
+		}
+	}
+	if was[0] == was[1] {
+		t.Error("a file that has changed is taken for what it was")
+	}
 }

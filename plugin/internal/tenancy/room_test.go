@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -52,6 +53,9 @@ func TestRoom(t *testing.T) {
 	if _, err := again.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("vectors of user 1: %v", err)
 	}
+	if again.held != one {
+		t.Errorf("a session that has %d bytes is charged for %d", one, again.held)
+	}
 	mustLoad(t, b, load(3))
 	space, err := b.NewSpace(ctx, backend.ScalarOf(backend.BN254), one/32)
 	if err != nil {
@@ -88,17 +92,21 @@ func TestRoom(t *testing.T) {
 // be, however many of a user's there are.
 func TestCopies(t *testing.T) {
 	s := New(&fake.Backend{}, Options{Copies: 64 << 20, UserCopies: 32 << 20})
-	var taken []int64
-	for {
-		n, err := s.takeCopy(1, 1<<30)
-		if err != nil {
-			if !errors.Is(err, backend.ErrOutOfMemory) {
-				t.Error(err)
+	// all takes what one user gets.
+	all := func(user int) (taken []int64) {
+		for range 1000 {
+			n, err := s.takeCopy(user, 1<<30)
+			if err != nil {
+				if !errors.Is(err, backend.ErrOutOfMemory) {
+					t.Error(err)
+				}
+				break
 			}
-			break
+			taken = append(taken, n)
 		}
-		taken = append(taken, n)
+		return taken
 	}
+	taken := all(1)
 	if len(taken) < 12 || s.room.copying > 32<<20 {
 		t.Errorf("%d loads, %d bytes", len(taken), s.room.copying)
 	}
@@ -109,6 +117,15 @@ func TestCopies(t *testing.T) {
 		s.giveCopy(1, n)
 	}
 	s.giveCopy(2, 8<<20)
+	one, two, three := all(1), all(2), all(3)
+	if s.room.copying > 64<<20 || len(two) == 0 || len(three) > 0 {
+		t.Errorf("%d bytes are used, and a third user has %d", s.room.copying, three)
+	}
+	for user, taken := range map[int][]int64{1: one, 2: two, 3: three} {
+		for _, n := range taken {
+			s.giveCopy(user, n)
+		}
+	}
 	if s.room.copying != 0 || len(s.room.copyingOf) != 0 {
 		t.Errorf("counted at the end: %+v", s.room)
 	}
@@ -116,6 +133,14 @@ func TestCopies(t *testing.T) {
 	a := s.Open(1, 0)
 	defer a.Close()
 	right(t, a, mustLoad(t, a, points), points)
+	few := New(&fake.Backend{}, Options{Copies: 4 << 20, UserCopies: 4 << 20}) // a copy is a MiB
+	b := few.Open(1, 0)
+	defer b.Close()
+	var reads atomic.Int64
+	right(t, b, mustLoad(t, b, claimed(t, points, &reads)), points)
+	if s.room.copying != 0 {
+		t.Errorf("%d bytes to copy in are counted after a load", s.room.copying)
+	}
 }
 
 // TestAnswersHaveRoom: a short program may answer a lot; what it answers is counted

@@ -331,7 +331,7 @@ func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool)
 		answers, err = backend.Run(during, s.s.b, watched)
 		return err
 	}, func() bool { return again })
-	return answers, err != nil && ctx.Err() == nil && context.Cause(during) == errStalled, err
+	return answers, err != nil && context.Cause(during) == errStalled, err
 }
 
 // always agrees to make room, however often.

@@ -89,6 +89,9 @@ func TestOneCopy(t *testing.T) {
 	if inner.Bases() != 1 || reads.Load() != 1 {
 		t.Errorf("%d copies, read %d times", inner.Bases(), reads.Load())
 	}
+	if n := len(s.loading); n != 0 {
+		t.Errorf("%d loads are still waited for", n)
+	}
 	if st := s.Usage().Daemon; st.Resident != points.Size() || st.Unheld != 0 || st.Sessions != 2 || st.Recognised != 7 {
 		t.Errorf("%+v", st)
 	}
@@ -143,6 +146,9 @@ func TestLies(t *testing.T) {
 	}
 	if inner.Bases() != 0 || s.Usage().Daemon.Resident != 0 {
 		t.Errorf("a lie left %d sets of bases", inner.Bases())
+	}
+	if s.room.apart != 0 || len(s.room.users) != 0 {
+		t.Errorf("a lie is counted: %+v", s.room)
 	}
 	right(t, victim, mustLoad(t, victim, good), good)
 
@@ -223,6 +229,15 @@ func TestQuota(t *testing.T) {
 	_, err := a.LoadBases(ctx, bases(200, 2))
 	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "12800 bytes") || !strings.Contains(err.Error(), "20000") {
 		t.Errorf("bases beyond the quota: %v", err)
+	}
+	lie, truth := bases(50, 3), bases(50, 4)
+	d, err := truth.Digest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lie.Memo = backend.Known(d)
+	if _, err := a.LoadBases(ctx, lie); !errors.Is(err, backend.ErrInvalidInput) || a.held != points.Size() {
+		t.Errorf("a load that fails: %v, %d bytes are held", err, a.held)
 	}
 	space, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 225) // 7200 bytes
 	if err != nil {
@@ -481,8 +496,9 @@ func TestStalledScalars(t *testing.T) {
 		slow, quick := s.Open(1, 0), s.Open(2, 0)
 		points := bases(100, 1)
 		idSlow, idQuick := mustLoad(t, slow, points), mustLoad(t, quick, points)
-		scalars := make([]byte, 3200)
-		_, _ = rand.NewChaCha8([32]byte{7}).Read(scalars)
+		all, scalars := make([]byte, 3200), make([]byte, 3200)
+		_, _ = rand.NewChaCha8([32]byte{7}).Read(all)
+		copy(scalars, all[:1600])
 		var there atomic.Int64
 		ready := func(ctx context.Context, n int) error {
 			for there.Load() < int64(n) {
@@ -498,7 +514,7 @@ func TestStalledScalars(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			got, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Input: backend.Input{Bytes: scalars, Ready: ready}}})
-			sum := sha256.Sum256(scalars)
+			sum := sha256.Sum256(all)
 			if err == nil && !bytes.Equal(got[0], fake.Point(points.Elements(), points.Bytes, 0, 100, sum[:])) {
 				err = errors.New("wrong answer")
 			}
@@ -516,6 +532,7 @@ func TestStalledScalars(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("it has the turn again for %v", took)
 		}
+		copy(scalars, all)
 		there.Store(100)
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -527,6 +544,33 @@ func TestStalledScalars(t *testing.T) {
 		}
 		slow.Close()
 		quick.Close()
+	})
+}
+
+// deaf is a backend that does not hear that a call is over.
+type deaf struct {
+	*fake.Backend
+	runs int
+}
+
+func (d *deaf) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	d.runs++
+	return d.Backend.MSM(context.WithoutCancel(ctx), jobs)
+}
+
+// TestLateAnswer: an answer that comes although its input stood is the answer.
+func TestLateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &deaf{Backend: &fake.Backend{}}
+		s := New(inner, Options{}).Open(1, 0)
+		points := bases(10, 1)
+		id := mustLoad(t, s, points)
+		late := func(context.Context, int) error { time.Sleep(2 * defaultStall); return nil }
+		scalars := make([]byte, 320)
+		if _, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: late}}}); err != nil || inner.runs != 1 {
+			t.Errorf("%v, computed %d times", err, inner.runs)
+		}
+		s.Close()
 	})
 }
 
@@ -567,6 +611,203 @@ func TestStalledLoad(t *testing.T) {
 		}
 		standing.Close()
 		waiting.Close()
+	})
+}
+
+// TestSlowLoad: who loads what another session loads waits while that moves, but not longer
+// than a minute, whatever comes.
+func TestSlowLoad(t *testing.T) {
+	for seconds, want := range map[int]struct {
+		reads int64
+		took  time.Duration // at most
+	}{10: {1, 11 * time.Second}, 300: {2, longestWait + 301*time.Second + defaultStall}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := New(&fake.Backend{}, Options{Keep: 1 << 30})
+			slow, waiting := s.Open(1, 0), s.Open(1, 0)
+			points := bases(seconds*1000/64+1, 1) // a piece of 1000 bytes each second
+			var reads atomic.Int64
+			moving := claimed(t, points, &reads)
+			whole := moving.Pieces
+			moving.Pieces = func(yield func([]byte, error) bool) {
+				whole(func(p []byte, err error) bool {
+					time.Sleep(time.Second)
+					return yield(p, err)
+				})
+			}
+			var both sync.WaitGroup
+			both.Go(func() { mustLoad(t, slow, moving) })
+			synctest.Wait()
+			began := time.Now()
+			mustLoad(t, waiting, moving)
+			took := time.Since(began)
+			both.Wait()
+			if n := reads.Load(); n != want.reads || took > want.took || want.reads == 2 && took < longestWait {
+				t.Errorf("of a load of %d s: %d reads, the second session waited %v", seconds, n, took)
+			}
+			slow.Close()
+			waiting.Close()
+		})
+	}
+}
+
+// crowded is a backend that notes how many bases there are when others are loaded.
+type crowded struct {
+	*fake.Backend
+	most int
+}
+
+func (c *crowded) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	c.most = max(c.most, c.Backend.Bases())
+	return c.Backend.LoadBases(ctx, b)
+}
+
+// TestMakesPlaceBeforeItLoads: what nobody holds goes before more is loaded than may be kept.
+func TestMakesPlaceBeforeItLoads(t *testing.T) {
+	inner := &crowded{Backend: &fake.Backend{}}
+	s := New(inner, Options{Keep: 3 * footprint(6400)})
+	a := s.Open(1, 0)
+	defer a.Close()
+	for seed := range byte(8) {
+		if err := a.FreeBases(ctx, mustLoad(t, a, bases(100, seed))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if inner.most != 2 || inner.Bases() != 3 {
+		t.Errorf("%d sets of bases beside one that is loaded, and %d in the end, where three may be", inner.most, inner.Bases())
+	}
+}
+
+// short is a backend that runs out of memory once it has read the points, while there are
+// others, and that frees slowly.
+type short struct {
+	*fake.Backend
+	loads int
+	slow  time.Duration
+}
+
+func (b *short) LoadBases(ctx context.Context, bases backend.Bases) (backend.BasesID, error) {
+	b.loads++
+	full := b.Backend.Bases() > 0 && b.slow == 0
+	id, err := b.Backend.LoadBases(ctx, bases)
+	if err == nil && full {
+		_ = b.Backend.FreeBases(ctx, id)
+		err = backend.ErrOutOfMemory
+	}
+	return id, err
+}
+
+func (b *short) FreeBases(ctx context.Context, id backend.BasesID) error {
+	time.Sleep(b.slow)
+	return b.Backend.FreeBases(ctx, id)
+}
+
+// TestRoomIsMadeOnce: a load that finds no memory is tried once more when what nobody holds
+// has gone, if its points can be read again.
+func TestRoomIsMadeOnce(t *testing.T) {
+	var reads atomic.Int64
+	for what, c := range map[string]struct {
+		points      backend.Bases
+		held        bool // what takes the memory
+		loads, left int
+		fails       bool
+	}{
+		"nobody holds what is there":   {points: bases(100, 2), loads: 2, left: 1},
+		"points that come once":        {points: claimed(t, bases(100, 2), &reads), loads: 1, left: 0, fails: true},
+		"somebody holds what is there": {points: bases(100, 2), held: true, loads: 1, left: 1, fails: true},
+	} {
+		inner := &short{Backend: &fake.Backend{}}
+		s := New(inner, Options{Keep: 1 << 30})
+		a := s.Open(1, 0)
+		first := mustLoad(t, a, bases(100, 1))
+		if !c.held {
+			if err := a.FreeBases(ctx, first); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inner.loads = 0
+		_, err := a.LoadBases(ctx, c.points)
+		if d, digested := c.points.KnownDigest(); !c.fails {
+			if d, err = c.points.Digest(ctx); err != nil || s.kept[key{digest: d}] == nil || digested {
+				t.Errorf("%s: they are not known by their digest: %v", what, err)
+			}
+		}
+		if c.fails != errors.Is(err, backend.ErrOutOfMemory) || !c.fails && err != nil || inner.loads != c.loads || inner.Bases() != c.left {
+			t.Errorf("%s: %v after %d loads, %d sets of bases are there", what, err, inner.loads, inner.Bases())
+		}
+		a.Close()
+	}
+}
+
+// TestHoldersAreCharged: what a user holds counts once for him, by whatever session, from
+// whatever source and however often, and counts as long as he holds it.
+func TestHoldersAreCharged(t *testing.T) {
+	one := footprint(6400)
+	s := New(&fake.Backend{}, Options{Keep: 1 << 30, UserRoom: 2 * one})
+	a, b := s.Open(1, 0), s.Open(1, 0)
+	defer a.Close()
+	defer b.Close()
+	var reads atomic.Int64
+	held := func(when string, want int64) {
+		t.Helper()
+		if got := s.room.users[1]; got != want*one || s.room.apart != 0 {
+			t.Errorf("%s: %d bytes are counted for the user, want %d, and %d on their way", when, got, want*one, s.room.apart)
+		}
+	}
+	free := func(s *Session, ids ...backend.BasesID) {
+		t.Helper()
+		for _, id := range ids {
+			if err := s.FreeBases(ctx, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	points := bases(100, 1)
+	first, again := mustLoad(t, a, points), mustLoad(t, b, points)
+	held("read twice", 1)
+	free(a, first)
+	held("freed once", 1)
+	free(b, again)
+	held("freed twice", 0)
+	first, again = mustLoad(t, a, claimed(t, points, &reads)), mustLoad(t, b, claimed(t, points, &reads))
+	held("found twice", 1)
+	second := mustLoad(t, a, bases(100, 2))
+	held("another one", 2)
+	if _, err := b.LoadBases(ctx, bases(100, 3)); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a third one: %v", err)
+	}
+	free(a, second)
+	third := mustLoad(t, a, bases(100, 3))
+	if _, err := a.LoadBases(ctx, claimed(t, bases(100, 2), &reads)); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("one that is there, beside two others: %v", err)
+	}
+	held("refused", 2)
+	free(a, third, first)
+	free(b, again)
+	held("nothing", 0)
+	if n := reads.Load(); n != 0 {
+		t.Errorf("what is there is read %d times", n)
+	}
+}
+
+// TestNobodyLearnsThatBasesAreThere: a load of what another user has takes no longer than one
+// of what nobody has, also where the second copy is freed slowly.
+func TestNobodyLearnsThatBasesAreThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &short{Backend: &fake.Backend{}, slow: time.Second}
+		s := New(inner, Options{Keep: 1 << 30})
+		owner, other := s.Open(1, 0), s.Open(2, 0)
+		mustLoad(t, owner, bases(100, 1))
+		began := time.Now()
+		mustLoad(t, other, bases(100, 1))
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it takes %v longer", took)
+		}
+		s.freeing.Wait()
+		if inner.Bases() != 1 {
+			t.Errorf("%d copies", inner.Bases())
+		}
+		owner.Close()
+		other.Close()
 	})
 }
 
@@ -717,19 +958,19 @@ func (c *counting) LoadBases(ctx context.Context, b backend.Bases) (backend.Base
 func TestLoadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counting{Backend: &fake.Backend{}}
-		s := New(inner, Options{Keep: 1 << 30})
+		s := New(inner, Options{Keep: 1 << 30, Copies: 1 << 30, UserCopies: 5 << 20}) // a copy is a MiB
 		s.loads = newTurns(1)
 		a, other := s.Open(1, 0), s.Open(2, 0)
 		come := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			b := bases(2, 0)
+			b := bases(1<<15, 0)
 			points := b.Bytes
 			b.Bytes = nil
 			b.Pieces = func(yield func([]byte, error) bool) {
-				if yield(points[:64], nil) {
+				if yield(points[:1<<20], nil) {
 					<-come
-					yield(points[64:], nil)
+					yield(points[1<<20:], nil)
 				}
 			}
 			mustLoad(t, a, b)

@@ -54,6 +54,7 @@ func TestInputsNotCanonical(t *testing.T) {
 			"the modulus as a public input": {modulus, {}},
 			"the modulus as a secret input": {{}, modulus},
 			"only the highest limb of ones": {{0, 0, 0, ^uint64(0)}, two},
+			"a little above the modulus":    {{0, 0, 0, modulus[3] + 1}, two},
 		} {
 			cfg, err := solver.NewConfig()
 			if err != nil {

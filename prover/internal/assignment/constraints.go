@@ -379,9 +379,13 @@ const (
 	placeCommitment
 )
 
-// sparse1 solves a sparse constraint for the wire without a value, or looks at it.
+// sparse1 solves a sparse constraint for the wire without a value, or looks at it. The row
+// of a commitment sets no wire.
 func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 	if constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT {
+		if unknown(&w.values[data[placeA]]) {
+			return errEarly
+		}
 		w.row(id, data[placeA], data[placeB], data[placeC])
 		return nil
 	}

@@ -27,3 +27,10 @@ func AwaitSchedules() {
 		}
 	}
 }
+
+// Known returns how many systems something is known of.
+func Known() int {
+	known.Lock()
+	defer known.Unlock()
+	return len(known.of)
+}

@@ -1,6 +1,7 @@
 package assignment_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	cs254 "github.com/consensys/gnark/constraint/bn254"
+	"github.com/consensys/gnark/frontend"
+
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 )
 
 // TestRows: each side of a sparse row is solved whatever the coefficients are, which gnark's
@@ -38,8 +42,9 @@ func TestRows(t *testing.T) {
 			return c.AddCoeff(e)
 		}
 		c.AddPublicVariable("a")
-		c.AddSecretVariable("b")
-		wires := []uint32{0, 1}
+		c.AddPublicVariable("b")
+		c.AddSecretVariable("c")
+		wires := []uint32{0, 1, 2}
 		for range 1 + r.IntN(12) {
 			wire := uint32(c.AddInternalVariable())
 			sides := [3]uint32{wires[r.IntN(len(wires))], wires[r.IntN(len(wires))], wires[r.IntN(len(wires))]}
@@ -54,11 +59,12 @@ func TestRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values := make(chan any, 2)
-		values <- number()
-		values <- number()
+		values := make(chan any, 3)
+		for range 3 {
+			values <- number()
+		}
 		close(values)
-		if err := w.Fill(1, 1, values); err != nil {
+		if err := w.Fill(2, 1, values); err != nil {
 			t.Fatal(err)
 		}
 		want, err := s.gnark(c, w)
@@ -80,3 +86,33 @@ func TestRows(t *testing.T) {
 		t.Errorf("%d systems of 200 have solutions", solved)
 	}
 }
+
+// TestCommitmentBeforeItsWire: the row of a commitment sets no wire. Where it comes before
+// the one that does, which no frontend makes, gnark's solver has to decide.
+func TestCommitmentBeforeItsWire(t *testing.T) {
+	s := everyCurve()[0]
+	for what, first := range map[string]constraint.CommitmentConstraint{"a row": constraint.NOT, "a commitment": constraint.COMMITTED} {
+		c := cs254.NewSparseR1CS(20)
+		generic := c.AddBlueprint(&constraint.BlueprintGenericSparseR1C[constraint.U64]{})
+		a, b := uint32(c.AddPublicVariable("a")), uint32(c.AddSecretVariable("b"))
+		wire := uint32(c.AddInternalVariable())
+		c.AddSparseR1C(constraint.SparseR1C{XA: wire, QL: constraint.CoeffIdMinusOne, QC: constraint.CoeffIdOne, Commitment: first}, generic)
+		c.AddSparseR1C(constraint.SparseR1C{XA: a, XB: b, XC: wire, QM: constraint.CoeffIdOne, QO: constraint.CoeffIdMinusOne}, generic)
+		w := witnessOf(t, s.id, &tiny{1, 1})
+		for _, by := range []string{"gnark's levels", "a schedule"} {
+			_, err := s.ours(t.Context(), c, w)
+			if first == constraint.NOT && err != nil || first != constraint.NOT && !errors.Is(err, assignment.ErrDefect) {
+				t.Errorf("%s that comes first, by %s: %v", what, by, err)
+			}
+			assignment.AwaitSchedules()
+		}
+	}
+}
+
+// tiny is a witness of two numbers.
+type tiny struct {
+	A frontend.Variable `gnark:",public"`
+	B frontend.Variable
+}
+
+func (c *tiny) Define(frontend.API) error { return nil }

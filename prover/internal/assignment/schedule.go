@@ -380,8 +380,7 @@ func (p *problem) visit(in *constraint.PackedInstruction, f func(wire uint32, ou
 		for i := range terms {
 			p.wire(data[5+2*i], reads)
 		}
-	case kindSparseBool:
-		p.wire(data[0], reads)
+	case kindSparseBool: // sets no wire, and is a check
 	default:
 		for _, wire := range data[:3] {
 			p.wire(wire, reads)
@@ -396,9 +395,6 @@ func (p *planner) setters() (roles []role) {
 		for _, i := range level {
 			in := &p.sys.Instructions[i]
 			roles[i] = checks
-			if p.commits(in) {
-				continue
-			}
 			if p.kinds[in.BlueprintID] == kindR1C && p.sys.CallData[in.StartCallData] > giant {
 				roles[i] = inLevel
 			}
@@ -411,13 +407,6 @@ func (p *planner) setters() (roles []role) {
 		}
 	}
 	return roles
-}
-
-// commits reports whether an instruction is the row of a commitment, which only reads: it
-// leaves a wire without a value as it is.
-func (p *problem) commits(in *constraint.PackedInstruction) bool {
-	data := p.sys.CallData[in.StartCallData:]
-	return p.kinds[in.BlueprintID] == kindSparse && constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT
 }
 
 // stays reports whether an instruction keeps its level: hints of users, which may rely on

@@ -1,62 +1,222 @@
-package assignment
+package assignment_test
 
 import (
 	"fmt"
+	"math/big"
+	"runtime"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/consensys/gnark-crypto/ecc"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark/constraint"
+	cs254 "github.com/consensys/gnark/constraint/bn254"
+	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/std/lookup/logderivlookup"
+
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
-// TestDrawnSchedule holds the drawing at the head of schedule.go against the planner.
-func TestDrawnSchedule(t *testing.T) {
-	const a, b, c, d, e, f, g, h, i, j = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-	sys := new(constraint.System)
-	sys.Secret, sys.NbInternalVariables = []string{"a", "b"}, 8
-	sys.Levels = make([][]uint32, 192)
-	add := func(level int, x, y, z uint32) {
-		sys.Levels[level] = append(sys.Levels[level], uint32(len(sys.Instructions)))
-		sys.Instructions = append(sys.Instructions, constraint.PackedInstruction{StartCallData: uint64(len(sys.CallData))})
-		sys.CallData = append(sys.CallData, x, y, z)
+// audit makes the schedule of a system over BN254 and looks at it.
+func audit(t *testing.T, name string, c constraint.ConstraintSystem) assignment.Scheduled {
+	t.Helper()
+	cfg, err := solver.NewConfig(append(same(c), solver.WithHints(oddly))...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	add(0, a, b, c)
-	add(0, b, b, d)
-	add(1, c, c, e)
-	add(1, d, d, f)
-	add(2, c, e, b)
-	add(2, e, e, g)
-	add(100, g, g, h)
-	add(160, h, h, i)
-	add(160, f, f, j)
-	add(161, i, j, a)
+	sys := c.(*cs254.R1CS) // sparse systems are of the same type
+	s, err := assignment.Audit(assignment.System[fr254.Element]{System: &sys.System, Coefficients: sys.Coefficients}, cfg)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err) // one shows enough
+	}
+	return s
+}
 
-	p := planner{problem: problem{sys: sys, kinds: []kind{kindSparseMul}, inputs: 2, end: 192}}
-	made := p.schedule()
-	var got strings.Builder
-	checks, awaited := 0, 0
-	for n, s := range made.steps {
-		fmt.Fprintf(&got, "%d: levels", n)
-		for _, l := range s.levels {
-			fmt.Fprintf(&got, " %d", l.list)
+// TestSchedules: a schedule solves each instruction once and after what it reads, in whatever
+// order the crew does what it may. Nothing is awaited that cannot end, and hints of users stay
+// in their levels.
+func TestSchedules(t *testing.T) {
+	for _, b := range builders {
+		circuits := map[string]frontend.Circuit{
+			"everything": everythingOf(30, false),
+			"late hints": &lateNeighbours{make([]frontend.Variable, 20)},
+			"late table": &lateTable{},
+			"late lists": &lateLists{},
+			"countdown":  &countdown{},
+			"neighbours": &neighbours{make([]frontend.Variable, 50)},
+			"a crowd":    &neighbours{make([]frontend.Variable, 51)}, // which gnark solves by several goroutines
 		}
-		fmt.Fprintf(&got, ", released %d, awaited %d, checks %d\n", s.waiting, s.needs-awaited, made.checks[checks:s.checks])
-		checks, awaited = s.checks, s.needs
+		for _, s := range samples.All {
+			if s.Name != "GKR" {
+				circuits[s.Name] = s.Circuit()
+			}
+		}
+		for name, circuit := range circuits {
+			audit(t, b.name+", "+name, compile(t, ecc.BN254, b.make, circuit))
+		}
+		var sum assignment.Scheduled
+		for seed := range uint64(24) {
+			circuit := drawCircuit(seed)
+			circuit.steps = min(circuit.steps, 120) // larger ones take long and show no more
+			c, err := frontend.Compile(ecc.BN254.ScalarField(), b.make, circuit)
+			if err != nil {
+				continue // an assertion on constants
+			}
+			s := audit(t, fmt.Sprint(b.name, ", drawn ", seed), c)
+			sum.Steps, sum.Parts, sum.Checks, sum.Chained = sum.Steps+s.Steps, sum.Parts+s.Parts, sum.Checks+s.Checks, sum.Chained+s.Chained
+		}
+		t.Logf("%s: %+v", b.name, sum)
+		if sum.Steps < 200 || sum.Parts < 100 || sum.Chained < 30 || sum.Checks < 1000 {
+			t.Errorf("%s: the random circuits are too simple: %+v", b.name, sum)
+		}
 	}
-	const want = `0: levels [0] [2] [5], released [0 1], awaited 0, checks [4]
-1: levels, released [], awaited 0, checks []
-2: levels, released [], awaited 0, checks []
-3: levels [6], released [], awaited 0, checks []
-4: levels, released [], awaited 1, checks []
-5: levels [7 8], released [], awaited 1, checks [9]
-`
-	if got.String() != want {
-		t.Errorf("the schedule is\n%swant\n%s", &got, want)
+}
+
+// lateNeighbours has hints of a user whose outputs are needed some hundred levels later.
+type lateNeighbours struct{ X []frontend.Variable }
+
+func (c *lateNeighbours) Define(api frontend.API) error {
+	var halves []frontend.Variable
+	for _, x := range c.X {
+		y, err := api.Compiler().NewHint(samples.HalfHint, 1, x)
+		if err != nil {
+			return err
+		}
+		halves = append(halves, y[0])
 	}
-	if !slices.EqualFunc(made.waiting, [][]uint32{{1}, {3}}, slices.Equal) {
-		t.Errorf("what waits is %d, want [[1] [3]]", made.waiting)
+	for i, x := range c.X {
+		power := x
+		for range 300 {
+			power = api.Mul(power, x)
+		}
+		api.AssertIsDifferent(api.Mul(halves[i], power), 0)
 	}
-	if len(made.parts) != 2 || made.parts[1].Reads != 1 || !slices.Equal(made.parts[0].Then, []int32{1}) {
-		t.Errorf("the parts are %+v, want that the second begins when the first has ended", made.parts)
+	return nil
+}
+
+// lateTable has a table and lookups, of whose entries and indices some are computed, and
+// whose answers are needed some hundred levels later.
+type lateTable struct{ X, Y frontend.Variable }
+
+func (c *lateTable) Define(api frontend.API) error {
+	table := logderivlookup.New(api)
+	for i := range 6 {
+		entry := api.Add(c.X, i)
+		for range i * 20 {
+			entry = api.Mul(entry, c.Y)
+		}
+		table.Insert(entry)
 	}
+	sum, power := frontend.Variable(0), c.X
+	for i := range 6 {
+		index := api.Add(c.Y, i)
+		for range i * 30 {
+			index = api.Mul(index, c.X)
+		}
+		sum = api.Add(sum, table.Lookup(api.IsZero(index))[0])
+	}
+	for range 400 {
+		power = api.Mul(power, c.Y)
+	}
+	api.AssertIsDifferent(api.Mul(sum, power), 0)
+	return nil
+}
+
+// lateLists has work for all processors whose outputs are needed some hundred levels later.
+type lateLists struct{ X, Y frontend.Variable }
+
+func (c *lateLists) Define(api frontend.API) error {
+	var squares []frontend.Variable
+	for i := range 8300 { // more than half the words of a giant constraint
+		x := api.Add(c.X, i)
+		squares = append(squares, api.Mul(x, x))
+	}
+	all := api.Add(0, 0, squares...)
+	api.AssertIsEqual(api.Mul(c.Y, c.Y), all) // no wire is set, and it is long
+	sum := api.Mul(all, c.Y)
+	sum = api.Add(sum, 0, api.(frontend.BatchInverter).BatchInvert(squares[:2100])...)
+	power := c.X
+	for range 300 {
+		power = api.Mul(power, c.Y)
+	}
+	api.AssertIsDifferent(api.Mul(sum, power), 0)
+	return nil
+}
+
+// countdown has products that wait, the first ones the longest.
+type countdown struct{ X, Y frontend.Variable }
+
+func (c *countdown) Define(api frontend.API) error {
+	var products []frontend.Variable
+	for i := range 30 {
+		products = append(products, api.Mul(c.X, api.Add(c.Y, i)))
+	}
+	power := c.X
+	for range 180 {
+		power = api.Mul(power, c.Y)
+	}
+	for _, p := range slices.Backward(products) {
+		power = api.Mul(power, p)
+		for range 31 {
+			power = api.Mul(power, c.Y)
+		}
+	}
+	api.AssertIsDifferent(power, 0)
+	return nil
+}
+
+// TestLateHintsOfUsersComeInTurn does what TestHintsOfUsersComeInTurn does, with hints that a
+// schedule could put off.
+func TestLateHintsOfUsersComeInTurn(t *testing.T) {
+	s := everyCurve()[0]
+	a := &lateNeighbours{}
+	for i := range 20 {
+		a.X = append(a.X, 2*i+2)
+	}
+	for _, b := range builders {
+		c := compile(t, s.id, b.make, &lateNeighbours{make([]frontend.Variable, len(a.X))})
+		w := witnessOf(t, s.id, a)
+		var now atomic.Int32
+		opt := solver.OverrideHint(solver.GetHintID(samples.HalfHint), func(q *big.Int, in, out []*big.Int) error {
+			if now.Add(1) > 1 {
+				t.Errorf("%s: two hints at the same time", b.name)
+			}
+			defer now.Add(-1)
+			time.Sleep(time.Millisecond) // as long as another needs to come in
+			return samples.HalfHint(q, in, out)
+		})
+		both(t, s, c, w, opt)
+	}
+}
+
+// TestFactsOfAnotherSystem: a system in the variable of another one is solved by
+// what is known of itself, and what is known goes with the variable.
+func TestFactsOfAnotherSystem(t *testing.T) {
+	s := everyCurve()[0]
+	assignment.AwaitSchedules()
+	known := assignment.Known()
+	var c cs254.R1CS
+	for _, n := range []int{20, 15} {
+		a := &lateNeighbours{}
+		for k := range n {
+			a.X = append(a.X, 2*k+2)
+		}
+		c = *compile(t, s.id, builders[0].make, &lateNeighbours{make([]frontend.Variable, n)}).(*cs254.R1CS)
+		both(t, s, &c, witnessOf(t, s.id, a), solver.WithNbTasks(4))
+	}
+	if n := assignment.Known(); n != known+1 {
+		t.Errorf("%d systems are known, with one variable of them; before it were %d", n, known)
+	}
+	runtime.KeepAlive(&c)
+	for range 500 {
+		if runtime.GC(); assignment.Known() <= known {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Error("what is known of a system stays when that has gone")
 }
