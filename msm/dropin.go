@@ -54,7 +54,7 @@ func (d DropIn[P, S]) MultiExp(p *P, points []P, scalars []S, config ecc.MultiEx
 // jacobian is a Jacobian point that has MSMs.
 type jacobian[P, J, S any] interface {
 	curves.Jacobian[P, J]
-	curves.MultiExp[P, S, J]
+	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
 // MultiExpJac calls d.MultiExp and gives a Jacobian result, like the method MultiExp of

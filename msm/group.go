@@ -64,7 +64,7 @@ type (
 // affine is an affine point that has MSMs.
 type affine[P, S any] interface {
 	curves.Point[P]
-	curves.MultiExp[P, S, P]
+	MultiExp([]P, []S, ecc.MultiExpConfig) (*P, error)
 }
 
 func newGroup[P, S any, AP affine[P, S]](c backend.Curve, g backend.Group) *Group[P, S] {

@@ -178,7 +178,7 @@ func (g *points) rows(ctx context.Context, dst curves.Points, src, by []byte, te
 		own, scalars := g.group.New(terms).Bytes(), g.scalars.New(terms).Bytes()
 		return func(j int, sums curves.Sums, at int) {
 			p, s := g.in(row(src, own, j)), g.scalarsIn(row(by, scalars, j))
-			if err := sums.MultiExp(at, p, s, tasks); err != nil {
+			if err := sums.MSM(at, p, s, tasks); err != nil {
 				failed.Store(&err)
 			}
 			clear(scalars)

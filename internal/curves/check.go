@@ -1,6 +1,7 @@
 package curves
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/big"
@@ -17,7 +18,7 @@ import (
 // versions do not fit, and is ErrUnsupported.
 var Check = sync.OnceValue(func() error {
 	for _, c := range backend.Curves() {
-		if err := check(c); err != nil {
+		if err := basics[c].check(c); err != nil {
 			return fmt.Errorf("%w: memory layout of gnark-crypto: %w", backend.ErrUnsupported, err)
 		}
 	}
@@ -25,17 +26,11 @@ var Check = sync.OnceValue(func() error {
 })
 
 // check compares gnark-crypto's types of a curve with what backend says of it.
-func check(c backend.Curve) error {
-	of := &basics[c]
+func (of *basic) check(c backend.Curve) error {
 	if of.id.BaseField().Cmp(c.BaseField()) != 0 || of.id.ScalarField().Cmp(c.ScalarField()) != 0 {
 		return fmt.Errorf("%v: gnark-crypto has other moduli", c)
 	}
-	for _, g := range backend.Groups() {
-		if err := MSMsOf(c, g).check(c, g); err != nil {
-			return err
-		}
-	}
-	return checkScalar(c, of.two())
+	return cmp.Or(of.g1.check(c, backend.G1), of.g2.check(c, backend.G2), checkScalar(c, of.two()))
 }
 
 // two returns the memory of the scalar 2.
@@ -62,14 +57,16 @@ func checkScalar(c backend.Curve, two []byte) error {
 }
 
 // checkPoint compares a point's type, and its memory b, with the layout that backend's sizes
-// describe. encoded is the point uncompressed: in G1 it begins with X as a big-endian integer.
+// describe. encoded is the point uncompressed: it begins with X, of which a big-endian integer is
+// for each part, the last part first.
 func checkPoint(c backend.Curve, g backend.Group, b []byte, t reflect.Type, encoded []byte) error {
 	if len(b) != c.PointBytes(g) {
 		return fmt.Errorf("%v: points of %v of %d bytes", c, g, len(b))
 	}
 	size := c.FieldBytes()
-	if g == backend.G1 && !inMontgomery(b[:size], new(big.Int).SetBytes(encoded[:size]), c.BaseField()) {
-		return fmt.Errorf("%v: X of a G1 point is not first, in little-endian Montgomery limbs", c)
+	x := encoded[len(b)/2-size : len(b)/2] // its first part
+	if !inMontgomery(b[:size], new(big.Int).SetBytes(x), c.BaseField()) {
+		return fmt.Errorf("%v: X of a point of %v is not first, in little-endian Montgomery limbs", c, g)
 	}
 	if !halves(t, "X", "Y") {
 		return fmt.Errorf("%v: %v is not X then Y", c, t)

@@ -1,10 +1,6 @@
 package curves
 
-import (
-	"math/big"
-
-	"github.com/consensys/gnark-crypto/ecc"
-)
+import "math/big"
 
 // Element is an element of a field: of the coordinates' (Fp or Fp2) or the scalars'.
 type Element[E any] interface {
@@ -84,9 +80,4 @@ type Jacobian[P, J any] interface {
 	SubAssign(*J) *J
 	DoubleAssign() *J
 	ScalarMultiplication(*J, *big.Int) *J
-}
-
-// MultiExp has the MSM of affine points P and scalars S. R is the type that has it, P or Jacobian.
-type MultiExp[P, S, R any] interface {
-	MultiExp([]P, []S, ecc.MultiExpConfig) (*R, error)
 }

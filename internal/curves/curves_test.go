@@ -17,15 +17,23 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range backend.Curves() {
-		if err := MSMsOf(c, backend.G1).check(c%4+1, backend.G1); err == nil {
-			t.Errorf("%v passes for %v", c, c%4+1)
+		other := &basics[c%4+1]
+		for what, wrong := range map[string]basic{
+			"moduli": {other.id, basics[c].g1, basics[c].g2, basics[c].two},
+			"G1":     {basics[c].id, other.g1, basics[c].g2, basics[c].two},
+			"G2":     {basics[c].id, basics[c].g1, other.g2, basics[c].two},
+			"scalar": {basics[c].id, basics[c].g1, basics[c].g2, other.two},
+		} {
+			if err := wrong.check(c); err == nil {
+				t.Errorf("%v passes with the %s of another curve", c, what)
+			}
 		}
 	}
 }
 
 // checkZero checks a point that has X = 0.
 func checkZero[P any](c backend.Curve, g backend.Group, p P) error {
-	return checkPoint(c, g, layout.Bytes([]P{p}), reflect.TypeFor[P](), make([]byte, 64))
+	return checkPoint(c, g, layout.Bytes([]P{p}), reflect.TypeFor[P](), make([]byte, 128))
 }
 
 func TestCheckSeesWrongLayouts(t *testing.T) {
@@ -111,11 +119,11 @@ func TestSums(t *testing.T) {
 		scalars := f.New(2)
 		scalars.SetNumber(0, 10)
 		scalars.SetInt(1, big.NewInt(-3))
-		if err := s.MultiExp(1, few, scalars, 1); err != nil {
+		if err := s.MSM(1, few, scalars, 1); err != nil {
 			t.Fatal(err)
 		}
 		is("an MSM", 12, 5, 36)
-		if err := s.MultiExp(1, few, scalars.Part(0, 1), 1); err == nil {
+		if err := s.MSM(1, few, scalars.Part(0, 1), 1); err == nil {
 			t.Errorf("%v %v: an MSM of two points and one scalar", of.Curve, of.Group)
 		}
 	}

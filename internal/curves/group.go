@@ -67,9 +67,9 @@ type Sums interface {
 	Double(i int)
 	// Multiply multiplies sum i by a number.
 	Multiply(i int, by *big.Int)
-	// MultiExp sets sum i to the MSM of points and as many scalars, in gnark-crypto's memory
+	// MSM sets sum i to the MSM of points and as many scalars, in gnark-crypto's memory
 	// layout. At most tasks goroutines compute it; 0 lets gnark-crypto choose.
-	MultiExp(i int, points Points, scalars Elements, tasks int) error
+	MSM(i int, points Points, scalars Elements, tasks int) error
 	// Affine sets as many points to the sums.
 	Affine(to Points)
 	// Point returns sum i as an affine point in new memory.
@@ -219,7 +219,7 @@ func (s *sums[P, J, S, PP, PJ]) Multiply(i int, by *big.Int) {
 	PJ(&s.at[i]).ScalarMultiplication(&s.at[i], by)
 }
 
-func (s *sums[P, J, S, PP, PJ]) MultiExp(i int, of Points, scalars Elements, tasks int) error {
+func (s *sums[P, J, S, PP, PJ]) MSM(i int, of Points, scalars Elements, tasks int) error {
 	by, err := layout.View[S](scalars.Bytes())
 	if err != nil {
 		return err

@@ -33,10 +33,12 @@ type Total interface {
 	Affine() []byte
 }
 
-// summed is a Jacobian point that has MSMs.
+// summed is a Jacobian point that has MSMs of affine points P and scalars S. In a woven program
+// gnark-crypto's MultiExp asks an engine. So "msm weave" changes the calls in this package, and
+// the method here, to the function that gnark-crypto had before; no other package may use it.
 type summed[P, J, S any] interface {
 	Jacobian[P, J]
-	MultiExp[P, S, J]
+	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
 // msms is MSMs on gnark-crypto's types: P is an affine point, J one in Jacobian coordinates,

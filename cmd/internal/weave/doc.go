@@ -12,7 +12,7 @@
 //     is one atomic load.
 //   - BatchScalarMultiplicationG1 and G2 there, and ToLagrangeG1 in the packages kzg
 //     of these curves, become pippinStock..., and new ones ask a hook before them.
-//   - In pippin's backend/cpu/internal/local, calls of MultiExp become calls of
+//   - In pippin's internal/curves, calls of MultiExp become calls of
 //     PippinStockMultiExp, so that an engine never asks itself.
 //   - Package weave/auto gets an init function that installs the hooks.
 //   - Every package main that depends on a curve, those of tests included,

@@ -16,7 +16,7 @@ const (
 	Module = "github.com/pippin-zk/pippin"
 
 	autoPackage = Module + "/weave/auto"
-	cpuPackage  = Module + "/backend/cpu/internal/local"
+	cpuPackage  = Module + "/internal/curves"
 )
 
 // ErrRefused is wrapped by the errors of a build that cannot be woven.
