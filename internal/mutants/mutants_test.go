@@ -37,7 +37,7 @@ var (
 const sampled = 2
 
 // limit is how long the test of a mutant may take: a test that hangs says nothing.
-const limit = 3 * time.Minute
+const limit = 2 * time.Minute
 
 const root = "../.."
 

@@ -254,7 +254,9 @@ func TestInputsAndAnswers(t *testing.T) {
 	}
 	whole := &proto.Range{Space: space.Space, Count: count}
 	_, err = h.Run(ctx, &proto.RunRequest{Call: 1, Steps: []*proto.Step{
-		{Step: &proto.Step_Write{Write: &proto.Write{Dst: whole, Input: &proto.Input{Bytes: wire.Region(all, 64, size), Progress: wire.Region(all, 0, 8)}}}},
+		{Step: &proto.Step_Write{Write: &proto.Write{
+			Dst: whole, Input: &proto.Input{Bytes: wire.Region(all, 64, size), Progress: wire.Region(all, 0, 8)},
+		}}},
 		{Step: &proto.Step_Read{Read: &proto.Read{Src: whole, Answer: wire.Region(out, 0, size)}}},
 	}})
 	if err != nil || tried != 1 {
