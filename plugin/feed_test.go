@@ -54,7 +54,8 @@ func soon(t *testing.T, f func(ctx context.Context) error) error {
 // TestFeed: all bytes come, scalars are asked for in order and before they are copied, and
 // the counter never says more than has come.
 func TestFeed(t *testing.T) {
-	for _, size := range []int{scalarBytes, chunkBytes - chunkBytes%scalarBytes, chunkBytes / scalarBytes * scalarBytes * 5, 7*chunkBytes/scalarBytes*scalarBytes + scalarBytes} {
+	const chunk = chunkBytes / scalarBytes * scalarBytes
+	for _, size := range []int{scalarBytes, chunk, 5 * chunk, 7*chunk + scalarBytes} {
 		for _, copies := range []bool{true, false} {
 			f := &newFeeds(t, size)[0]
 			if !copies {

@@ -99,10 +99,12 @@ func TestPlace(t *testing.T) {
 		"where its bases are":              {[]pending{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
 		"a slow card that would end later": {[]pending{g1(1<<16, 2)}, queue(at(idle(2), 0.5, 1), 0, 1e6), "1:65536"},
 		"bases in parts":                   {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
-		"parts that two cards have":        {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 1: {0, m / 2}, 2: {m / 2, m}})}, queue(idle(3), 1e9, 0, 0), "1:524288+2:524288"},
-		"parts that overlap":               {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
-		"bases beyond the MSM's":           {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, 2 * m}})}, idle(3), "0:524288+2:524288"},
-		"nearly equal ones stay whole":     {[]pending{g1(66*m, 2), g1(60*m, 2)}, idle(2), "0:69206016 1:62914560"},
+		"parts that two cards have": {
+			[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 1: {0, m / 2}, 2: {m / 2, m}})}, queue(idle(3), 1e9, 0, 0), "1:524288+2:524288",
+		},
+		"parts that overlap":           {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
+		"bases beyond the MSM's":       {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, 2 * m}})}, idle(3), "0:524288+2:524288"},
+		"nearly equal ones stay whole": {[]pending{g1(66*m, 2), g1(60*m, 2)}, idle(2), "0:69206016 1:62914560"},
 		// A slow card has 0.5 of the speed, and as much to do as an MSM of 1.8 m points: 0.9 m on the other one.
 		"what a slow card has to do": {[]pending{g1(4*m, 2)}, queue(at(idle(2), 1, 0.5), 0, 1.8*2.7*m), "0:3600110+1:594194"},
 		"a slow card that is idle":   {[]pending{g1(96*m, 2)}, queue(at(idle(2), 0.5, 1), 0, 100*2.7*m), "0:68332202+1:32331094"},

@@ -29,6 +29,7 @@ var (
 	all    = flag.Bool("mutants.all", false, "try every mutant, not a few")
 	only   = flag.String("mutants.only", "", "try the mutants whose file, text or test this pattern finds")
 	record = flag.String("mutants.record", "", "file for a line of JSON about each mutant")
+	atOnce = flag.Int("mutants.at-once", 2, "how many are tried at the same time")
 	commit = flag.String("mutants.commit", "", "pippin's commit, for the record")
 )
 
@@ -37,7 +38,7 @@ var (
 const sampled = 2
 
 // limit is how long the test of a mutant may take: a test that hangs says nothing.
-const limit = 3 * time.Minute
+const limit = 2 * time.Minute
 
 const root = "../.."
 
@@ -139,7 +140,7 @@ func TestMutants(t *testing.T) {
 		out.to = f
 	}
 	var g errgroup.Group
-	g.SetLimit(2)
+	g.SetLimit(*atOnce)
 	for _, m := range chosen {
 		dir := t.TempDir()
 		g.Go(func() error {

@@ -58,7 +58,8 @@ func TestCaught(t *testing.T) {
 	if err := guarded(func() error { return own }); err != own {
 		t.Error(err)
 	}
-	if err := guarded(func() error { panic("out of luck") }); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "out of luck") {
+	err := guarded(func() error { panic("out of luck") })
+	if !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "out of luck") {
 		t.Error(err)
 	}
 }

@@ -114,7 +114,8 @@ func TestCallsAtOnce(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range wire.MaxCalls {
 		calls.Go(func() {
-			if remote, ok := wire.FromStatus(waits(ctx, 1+i)); !ok || !errors.Is(remote, backend.ErrInternal) && !errors.Is(remote, backend.ErrClosed) {
+			remote, ok := wire.FromStatus(waits(ctx, 1+i))
+			if !ok || !errors.Is(remote, backend.ErrInternal) && !errors.Is(remote, backend.ErrClosed) {
 				t.Errorf("a call that was given up: %v", remote)
 			}
 		})
@@ -156,7 +157,8 @@ func TestBudget(t *testing.T) {
 		} else {
 			err = b.take(step.user, step.size)
 		}
-		if (err != nil) != step.refused || err != nil && !errors.Is(err, backend.ErrOutOfMemory) || b.used != step.used || b.of[step.user] != step.has {
+		if (err != nil) != step.refused || err != nil && !errors.Is(err, backend.ErrOutOfMemory) ||
+			b.used != step.used || b.of[step.user] != step.has {
 			t.Errorf("step %d: %v, all have %d and user %d has %d; want %+v", i, err, b.used, step.user, b.of[step.user], step)
 		}
 	}

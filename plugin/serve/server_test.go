@@ -524,7 +524,8 @@ func TestFilesOfBasesCount(t *testing.T) {
 	load := func(id uint64) {
 		s, err := h.LoadBases(ctx)
 		if err == nil {
-			err = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: n, File: &proto.FileSource{Id: id}}}})
+			header := &proto.LoadHeader{Curve: 1, Group: 1, Count: n, File: &proto.FileSource{Id: id}}
+			err = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: header}})
 		}
 		if err == nil {
 			_, err = s.Recv()
@@ -637,16 +638,18 @@ func TestClosedWhileItOpens(t *testing.T) {
 func TestExitsWithItsBackend(t *testing.T) {
 	gone := make(chan struct{})
 	close(gone)
+	unlucky := func() error { panic("out of luck") }
+	failing := func() error { return backend.ErrInternal }
 	for name, c := range map[string]struct {
 		what  func(s *server)
 		exits bool
 	}{
-		"the backend is gone":     {func(s *server) { s.watch(gone) }, true},
-		"it was closed":           {func(s *server) { _ = s.shut(); s.watch(gone) }, false},
-		"the host is gone":        {func(s *server) { s.stop(); s.watch(nil) }, false},
-		"a plugin's panic":        {func(s *server) { _ = s.recovered(func() error { panic("out of luck") }) }, false},
-		"a panic in a daemon":     {func(s *server) { s.session = &session{}; _ = s.recovered(func() error { panic("out of luck") }) }, true},
-		"an error in its session": {func(s *server) { s.session = &session{}; _ = s.recovered(func() error { return backend.ErrInternal }) }, false},
+		"the backend is gone":  {func(s *server) { s.watch(gone) }, true},
+		"it was closed":        {func(s *server) { _ = s.shut(); s.watch(gone) }, false},
+		"the host is gone":     {func(s *server) { s.stop(); s.watch(nil) }, false},
+		"a plugin's panic":     {func(s *server) { _ = s.recovered(unlucky) }, false},
+		"a panic in a daemon":  {func(s *server) { s.session = &session{}; _ = s.recovered(unlucky) }, true},
+		"an error in a daemon": {func(s *server) { s.session = &session{}; _ = s.recovered(failing) }, false},
 	} {
 		s := newServer(nil, slog.New(slog.DiscardHandler), &slog.LevelVar{}, newAccount())
 		var codes []int
@@ -710,7 +713,10 @@ func TestArenasAreBounded(t *testing.T) {
 		size    uint64
 		answers bool
 		fits    bool
-	}{{101, false, false}, {60, false, true}, {41, false, false}, {1 << 63, false, false}, {40, true, true}, {1, false, false}, {11, true, false}} {
+	}{
+		{101, false, false}, {60, false, true}, {41, false, false}, {1 << 63, false, false},
+		{40, true, true}, {1, false, false}, {11, true, false},
+	} {
 		if err := s.roomFor(1, step.size, step.answers); (err == nil) != step.fits || err != nil && !errors.Is(err, backend.ErrOutOfMemory) {
 			t.Errorf("%+v: %v", step, err)
 		}

@@ -567,7 +567,8 @@ func TestLateAnswer(t *testing.T) {
 		id := mustLoad(t, s, points)
 		late := func(context.Context, int) error { time.Sleep(2 * defaultStall); return nil }
 		scalars := make([]byte, 320)
-		if _, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: late}}}); err != nil || inner.runs != 1 {
+		_, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: late}}})
+		if err != nil || inner.runs != 1 {
 			t.Errorf("%v, computed %d times", err, inner.runs)
 		}
 		s.Close()

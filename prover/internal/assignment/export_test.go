@@ -3,6 +3,9 @@ package assignment
 import (
 	"maps"
 	"slices"
+	"weak"
+
+	"github.com/consensys/gnark/constraint"
 )
 
 // HintsOnElements returns the names of the hints that are computed on elements, but for those
@@ -28,9 +31,13 @@ func AwaitSchedules() {
 	}
 }
 
-// Known returns how many systems something is known of.
-func Known() int {
-	known.Lock()
-	defer known.Unlock()
-	return len(known.of)
+// Remembers returns a function that reports whether something is known of a system, which it
+// does not keep.
+func Remembers(sys *constraint.System) func() bool {
+	key := weak.Make(sys)
+	return func() bool {
+		known.Lock()
+		defer known.Unlock()
+		return known.of[key] != nil
+	}
 }

@@ -444,7 +444,8 @@ func TestAhead(t *testing.T) {
 		t.Error("a large session is open ahead")
 	}
 	large.elements = 8 // what Repeat opens then
-	if _, err := large.Repeat(t.Context(), func(context.Context, *vector.Session[fr.Element]) error { calls++; return nil }); err != nil || calls != 2 {
+	count := func(context.Context, *vector.Session[fr.Element]) error { calls++; return nil }
+	if _, err := large.Repeat(t.Context(), count); err != nil || calls != 2 {
 		t.Errorf("without a session ahead: %v, %d calls", err, calls)
 	}
 	large.Close()
