@@ -80,7 +80,7 @@ type Access struct {
 type visitor struct {
 	access func(*Access)
 	input  func(in *Input, count int)
-	values func()
+	values *bool // is set when the values of elements decide whether the step fails
 	*codec
 }
 
@@ -134,7 +134,7 @@ func (v visitor) given(in *Input, count int) {
 // refuses tells that the values of elements decide whether the step fails.
 func (v visitor) refuses() {
 	if v.values != nil {
-		v.values()
+		*v.values = true
 	}
 }
 
@@ -194,7 +194,7 @@ func WithInput(s Step, f func(in *Input, count int)) Step { return visit(s, visi
 // MayRefuse reports whether the values of elements decide if a step fails, so that it may
 // be ErrInvalidInput although Check has found nothing wrong.
 func MayRefuse(s Step) (may bool) {
-	visit(s, visitor{values: func() { may = true }})
+	visit(s, visitor{values: &may})
 	return may
 }
 
