@@ -27,23 +27,33 @@ func equal(n int, others ...int) bool {
 }
 
 var (
-	sameAB  = numberRule{B: true, Carry: true, Long: true, want: "one width", fits: func(s *Compute) bool { return equal(s.Dst.Words, s.A.Words, s.B.Words) }}
+	sameAB = numberRule{
+		B: true, Carry: true, Long: true, want: "one width", fits: func(s *Compute) bool { return equal(s.Dst.Words, s.A.Words, s.B.Words) },
+	}
 	sameM   = numberRule{M: true, want: "one width", fits: func(s *Compute) bool { return equal(s.Dst.Words, s.A.Words, s.M.Words) }}
 	sameABM = numberRule{B: true, M: true, want: "one width", fits: func(s *Compute) bool {
 		return equal(s.Dst.Words, s.A.Words, s.B.Words, s.M.Words)
 	}}
-	fieldA  = numberRule{Field: true, want: "as many words as Degree takes", fits: func(s *Compute) bool { return equal((s.Degree+31)/32, s.Dst.Words, s.A.Words) }}
-	fieldAB = numberRule{Field: true, B: true, want: fieldA.want, fits: func(s *Compute) bool { return fieldA.fits(s) && s.B.Words == s.A.Words }}
+	fieldA = numberRule{
+		Field: true, want: "as many words as Degree takes",
+		fits: func(s *Compute) bool { return equal((s.Degree+31)/32, s.Dst.Words, s.A.Words) },
+	}
+	fieldAB = numberRule{
+		Field: true, B: true, want: fieldA.want, fits: func(s *Compute) bool { return fieldA.fits(s) && s.B.Words == s.A.Words },
+	}
 )
 
 // numberRules by operation.
 var numberRules = [...]numberRule{
-	NumResize:  {Long: true, want: "any width", fits: func(*Compute) bool { return true }},
-	NumAdd:     sameAB,
-	NumSub:     sameAB,
-	NumCompare: {B: true, Long: true, want: "one width in A and B, and one word in Dst", fits: func(s *Compute) bool { return s.Dst.Words == 1 && s.A.Words == s.B.Words }},
-	NumMul:     {B: true, want: "the width of A and of B together in Dst", fits: func(s *Compute) bool { return s.Dst.Words == s.A.Words+s.B.Words }},
-	NumSqr:     {want: "twice the width of A in Dst", fits: func(s *Compute) bool { return s.Dst.Words == 2*s.A.Words }},
+	NumResize: {Long: true, want: "any width", fits: func(*Compute) bool { return true }},
+	NumAdd:    sameAB,
+	NumSub:    sameAB,
+	NumCompare: {B: true, Long: true, want: "one width in A and B, and one word in Dst",
+		fits: func(s *Compute) bool { return s.Dst.Words == 1 && s.A.Words == s.B.Words }},
+	NumMul: {B: true, want: "the width of A and of B together in Dst", fits: func(s *Compute) bool {
+		return s.Dst.Words == s.A.Words+s.B.Words
+	}},
+	NumSqr: {want: "twice the width of A in Dst", fits: func(s *Compute) bool { return s.Dst.Words == 2*s.A.Words }},
 
 	NumAddMod:   sameABM,
 	NumSubMod:   sameABM,
@@ -61,8 +71,11 @@ var numberRules = [...]numberRule{
 	NumGFSqr: fieldA,
 	NumGFInv: fieldA,
 
-	NumSum:       {Over: true, Long: true, want: "at least the width of A in Dst", fits: func(s *Compute) bool { return s.Dst.Words >= s.A.Words }},
-	NumDot:       {B: true, Over: true, want: "at least the width of A and of B together in Dst", fits: func(s *Compute) bool { return s.Dst.Words >= s.A.Words+s.B.Words }},
+	NumSum: {Over: true, Long: true, want: "at least the width of A in Dst", fits: func(s *Compute) bool {
+		return s.Dst.Words >= s.A.Words
+	}},
+	NumDot: {B: true, Over: true, want: "at least the width of A and of B together in Dst",
+		fits: func(s *Compute) bool { return s.Dst.Words >= s.A.Words+s.B.Words }},
 	NumDotMod:    {B: true, M: true, Over: true, want: "one width", fits: sameABM.fits},
 	NumPowerSums: {M: true, Over: true, Powers: true, want: "one width", fits: sameM.fits},
 }

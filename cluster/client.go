@@ -144,7 +144,8 @@ func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptio
 	if o.Name != "" {
 		job.ID = c.tenant + "." + o.Name
 		if len(o.Name) > longestName || !wire.ID.MatchString(job.ID) {
-			return job, false, fmt.Errorf("%w: %q is no job's name: letters, digits, - and _, at most %d", backend.ErrInvalidInput, o.Name, longestName)
+			return job, false, fmt.Errorf("%w: %q is no job's name: letters, digits, - and _, at most %d",
+				backend.ErrInvalidInput, o.Name, longestName)
 		}
 		if known, err = c.has(ctx, job.ID); known || err != nil {
 			return job, known, err

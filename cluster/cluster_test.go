@@ -110,7 +110,8 @@ func TestProofs(t *testing.T) {
 		system string
 		curve  ecc.ID
 		o      cluster.Options
-	}{{cluster.Groth16, ecc.BN254, cluster.Options{Solidity: true}}, {cluster.Plonk, ecc.BN254, cluster.Options{}}, {cluster.Groth16, ecc.BLS12_381, cluster.Options{}}} {
+	}{{cluster.Groth16, ecc.BN254, cluster.Options{Solidity: true}}, {cluster.Plonk, ecc.BN254,
+		cluster.Options{}}, {cluster.Groth16, ecc.BLS12_381, cluster.Options{}}} {
 		t.Run(k.system+" "+k.curve.String(), func(t *testing.T) {
 			s := setOf(t, k.system, k.curve)
 			p, err := c.Add(t.Context(), s.ccs, s.pk, s.vk, k.o)
@@ -128,7 +129,8 @@ func TestProofs(t *testing.T) {
 			if err != nil || again.Work() != p.Work() {
 				t.Fatal(again.Work(), err)
 			}
-			if after, err := c.Status(t.Context()); err != nil || after.Bytes > before.Bytes+10_000 { // witnesses may go meanwhile, notes of a few bytes may come
+			// witnesses may go meanwhile, notes of a few bytes may come
+			if after, err := c.Status(t.Context()); err != nil || after.Bytes > before.Bytes+10_000 {
 				t.Error("keys were uploaded twice", before.Bytes, after.Bytes, err)
 			}
 			for i := range 3 {
@@ -224,7 +226,8 @@ func TestSecurity(t *testing.T) {
 	if _, err := cluster.Connect(k); !errors.Is(err, backend.ErrUnavailable) {
 		t.Error("without an nkey:", err)
 	}
-	if err := worker.Run(t.Context(), worker.Config{Ticket: r.ticket(server.ClientTicket), Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := worker.Run(t.Context(), worker.Config{Ticket: r.ticket(server.ClientTicket), Open: fakes(nil),
+		Cache: t.TempDir()}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Error("a client's ticket for a worker:", err)
 	}
 	if _, err := server.Start(server.Config{Dir: t.TempDir(), Listen: "0.0.0.0:0"}); !errors.Is(err, backend.ErrInvalidInput) {
@@ -322,7 +325,8 @@ func TestTenants(t *testing.T) {
 	defer link.Close()
 	nc, admin := link.Conn, r.admin()
 	var heard atomic.Uint64
-	for _, subject := range []string{">", "_INBOX.>", wire.EndedPrefix + ">", wire.EndsPrefix + ">", wire.JobsPrefix + ">", wire.WitnessesPrefix + ">"} {
+	for _, subject := range []string{">", "_INBOX.>", wire.EndedPrefix + ">", wire.EndsPrefix + ">",
+		wire.JobsPrefix + ">", wire.WitnessesPrefix + ">"} {
 		if _, err := nc.Subscribe(subject, func(m *nats.Msg) { heard.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
@@ -441,7 +445,8 @@ func TestWitnessesThatClaimMuch(t *testing.T) {
 		header := bytes.Clone(right)
 		binary.BigEndian.PutUint32(header[8:], 1<<27)
 		for what, witness := range map[string][]byte{"a header": header, "a length": make([]byte, 64<<20)} {
-			if _, err := one(t, c, p.Work(), witness); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "circuit") {
+			if _, err := one(t, c, p.Work(), witness); !errors.Is(err, cluster.ErrDead) ||
+				!errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "circuit") {
 				t.Errorf("%s, %s: %v", system, what, err)
 			}
 		}

@@ -190,7 +190,8 @@ func TestDead(t *testing.T) {
 		if n == 3 {
 			fault = backend.ErrInvalidInput
 		}
-		if !errors.Is(err, cluster.ErrDead) || !errors.Is(err, fault) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if !errors.Is(err, cluster.ErrDead) || !errors.Is(err, fault) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%d: %v", n, err)
 		}
 	}
@@ -404,7 +405,8 @@ func TestStuckProverEndsTheWorker(t *testing.T) {
 	r := newRig(t)
 	forever := make(chan struct{})
 	defer close(forever)
-	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Cache: t.TempDir(), Stall: 200 * time.Millisecond, Drain: 100 * time.Millisecond, Ends: 500 * time.Millisecond, Log: r.log,
+	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Cache: t.TempDir(), Stall: 200 * time.Millisecond,
+		Drain: 100 * time.Millisecond, Ends: 500 * time.Millisecond, Log: r.log,
 		Open: fakes(func(context.Context, []byte) ([]byte, error) { <-forever; return nil, errTest })}
 	c := r.client()
 	if _, err := c.Submit(t.Context(), r.fakeWork("stuck"), number(0)); err != nil {
@@ -625,7 +627,8 @@ func TestDamagedObject(t *testing.T) {
 	link := r.admin()
 	w := r.fakeWork("damaged")
 	w.Circuit = strings.Repeat("ab", 32)
-	if err := wire.PutKey(t.Context(), link, r.tenant(server.ClientTicket), w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
+	if err := wire.PutKey(t.Context(), link, r.tenant(server.ClientTicket),
+		w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	r.work(func(c *worker.Config) { c.Jobs = 8 })
@@ -679,7 +682,8 @@ func TestForeignKeys(t *testing.T) {
 	if _, k.Open, err = wire.NewSealing(); err != nil {
 		t.Fatal(err)
 	}
-	if err := worker.Run(within, worker.Config{Ticket: k, Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "another cluster's") {
+	if err := worker.Run(within, worker.Config{Ticket: k, Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err,
+		backend.ErrInvalidInput) || !strings.Contains(err.Error(), "another cluster's") {
 		t.Error("another cluster's key to open with:", err)
 	}
 	own, w := r.client(), r.fakeWork("foreign")
@@ -797,7 +801,8 @@ func TestCostOfAKill(t *testing.T) {
 	}
 	slices.Sort(took)
 	most := took[kills-1]
-	measured(t, figure{What: "a worker killed with a job in hand", Workers: 2, Jobs: 2 * kills, Kills: kills, Count: kills, Median: took[kills/2], Max: most})
+	measured(t, figure{What: "a worker killed with a job in hand", Workers: 2, Jobs: 2 * kills,
+		Kills: kills, Count: kills, Median: took[kills/2], Max: most})
 	if bound := float64(limit.Milliseconds()); most > bound && *long || most > 4*bound { // tests run beside others
 		t.Errorf("%v ms", most)
 	}

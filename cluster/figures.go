@@ -20,7 +20,9 @@ type Usage struct {
 
 // Outcomes returns how many jobs ended how: proved, dead, cancelled, late.
 func (u Usage) Outcomes() map[string]uint64 {
-	return map[string]uint64{string(wire.Proved): u.Proved, string(wire.Failed): u.Dead, string(wire.Cancelled): u.Cancelled, string(wire.Late): u.Late}
+	return map[string]uint64{
+		string(wire.Proved): u.Proved, string(wire.Failed): u.Dead, string(wire.Cancelled): u.Cancelled, string(wire.Late): u.Late,
+	}
 }
 
 // Cost is what a job cost the worker that ended it.

@@ -48,7 +48,8 @@ func TestOverhead(t *testing.T) {
 		}
 		took = took[1:] // the prover was opened
 		slices.Sort(took)
-		measured(t, figure{What: "a job whose proof takes nothing", Workers: 1, Jobs: k.jobs, Bytes: k.bytes, Count: k.jobs, Median: took[k.jobs/2], Max: took[k.jobs-1]})
+		measured(t, figure{What: "a job whose proof takes nothing", Workers: 1, Jobs: k.jobs, Bytes: k.bytes,
+			Count: k.jobs, Median: took[k.jobs/2], Max: took[k.jobs-1]})
 		if *long && took[k.jobs/2] > 10e3 {
 			t.Errorf("%d bytes: %v ms", k.bytes, took[k.jobs/2])
 		}
@@ -259,7 +260,8 @@ func TestRealThroughput(t *testing.T) {
 	slices.Sort(rates)
 	slices.Sort(shares)
 	share := shares[rounds/2]
-	measured(t, figure{What: "throughput of real proofs", Workers: workers, Jobs: jobs, Constraints: ccs.GetNbConstraints(), Rate: rates[rounds/2], Share: share})
+	measured(t, figure{What: "throughput of real proofs", Workers: workers, Jobs: jobs,
+		Constraints: ccs.GetNbConstraints(), Rate: rates[rounds/2], Share: share})
 	if share < 0.1 {
 		t.Errorf("%.2f of what %d provers reach alone", share, workers)
 	}

@@ -417,7 +417,8 @@ func TestKeysThatNothingUses(t *testing.T) {
 		return all
 	}
 	eventually(t, "clients have names", func() bool { return keys()[0].Client == "client" })
-	if all := keys(); len(all) != 2 || all[0].Digest != old.Circuit || all[0].Waiting || !all[1].Waiting || all[1].Client != "client" || all[1].Bytes == 0 {
+	if all := keys(); len(all) != 2 || all[0].Digest != old.Circuit || all[0].Waiting || !all[1].Waiting ||
+		all[1].Client != "client" || all[1].Bytes == 0 {
 		t.Errorf("%+v", all)
 	}
 	r.work(nil)
@@ -443,7 +444,8 @@ func TestHandBack(t *testing.T) {
 	c, w, g := r.client(), r.fakeWork("hand back"), newGate()
 	notice := make(chan struct{})
 	done := make(chan error, 1)
-	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Open: fakes(g.prove), Cache: t.TempDir(), Name: "spot", HandBack: notice, Drain: time.Hour, Log: r.log}
+	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Open: fakes(g.prove), Cache: t.TempDir(),
+		Name: "spot", HandBack: notice, Drain: time.Hour, Log: r.log}
 	go func() { done <- worker.Run(t.Context(), cfg) }()
 	id, err := c.Submit(t.Context(), w, number(1))
 	if err != nil {
@@ -484,7 +486,8 @@ func TestWorkersTickets(t *testing.T) {
 	r.down()
 	cfg.Listen, cfg.Workers = r.listen, []string{"a"}
 	r.start(cfg)
-	if err := worker.Run(t.Context(), worker.Config{Ticket: b, Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err, backend.ErrUnavailable) {
+	if err := worker.Run(t.Context(), worker.Config{Ticket: b, Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err,
+		backend.ErrUnavailable) {
 		t.Error("who is not listed any more is let in:", err)
 	}
 	waitAll(t, c, submitAll(t, c, r.fakeWork("tickets"), 2))

@@ -135,7 +135,8 @@ func TestThreeServers(t *testing.T) {
 	defer workers.Wait()
 	defer cancel()
 	for _, name := range []string{"one", "two"} {
-		cfg := worker.Config{Name: name, Ticket: r.ticket(server.WorkerTicket), Open: fakes(nil), Cache: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+		cfg := worker.Config{Name: name, Ticket: r.ticket(server.WorkerTicket), Open: fakes(nil),
+			Cache: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 		workers.Go(func() {
 			if err := worker.Run(ctx, cfg); err != nil {
 				t.Error(err)

@@ -72,7 +72,9 @@ func workerProcess(ticket string) error {
 	})
 	leaves, notice := noticed(), make(chan struct{})
 	go func() { <-leaves; close(notice) }()
-	cfg := worker.Config{HandBack: notice, Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Jobs: 2}
+	cfg := worker.Config{
+		HandBack: notice, Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Jobs: 2,
+	}
 	if os.Getenv(trailing) != "" {
 		cfg.Log = processLog()
 	}

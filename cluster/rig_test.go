@@ -125,7 +125,8 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && *recordFile != "" {
 		commit, _ := exec.Command("git", "rev-parse", "HEAD").Output()
-		text, err := json.MarshalIndent(record.Record[figure]{Machine: record.ThisMachine(strings.TrimSpace(string(commit))), Runs: figures.runs}, "", "  ")
+		text, err := json.MarshalIndent(record.Record[figure]{Machine: record.ThisMachine(strings.TrimSpace(string(commit))),
+			Runs: figures.runs}, "", "  ")
 		if err == nil {
 			err = os.WriteFile(*recordFile, append(text, '\n'), 0o644)
 		}

@@ -346,7 +346,10 @@ func TestStorm(t *testing.T) {
 			}
 		}
 		if i > 0 {
-			eventually(t, "the first server has made its identity", func() bool { _, err := os.Stat(servers[0].file(server.AdminTicket)); return err == nil })
+			eventually(t, "the first server has made its identity", func() bool {
+				_, err := os.Stat(servers[0].file(server.AdminTicket))
+				return err == nil
+			})
 			copyFile(t, servers[0].file("identity.json"), m.file("identity.json"))
 		}
 		running.Go(func() { m.run(ctx, t) })
@@ -382,7 +385,8 @@ func TestStorm(t *testing.T) {
 			}
 		}
 	}
-	f := figure{What: "storm", Servers: 3, Workers: 4, Seconds: storm.Seconds(), Proof: 20, Shares: map[string]float64{}, Waits: map[string]float64{}}
+	f := figure{What: "storm", Servers: 3, Workers: 4, Seconds: storm.Seconds(), Proof: 20,
+		Shares: map[string]float64{}, Waits: map[string]float64{}}
 
 	// A worker of this cluster whose key for witnesses is another one's.
 	foreign := r.ticket(server.WorkerTicket)
@@ -591,7 +595,8 @@ func TestStorm(t *testing.T) {
 		}
 	}
 	if f.Refused == 0 || f.Fills == 0 || f.Moves == 0 {
-		t.Errorf("%d workers with a wrong key were refused, %d disks were full, %d servers moved; a storm takes some minutes", f.Refused, f.Fills, f.Moves)
+		t.Errorf("%d workers with a wrong key were refused, %d disks were full, %d servers moved; a storm takes some minutes",
+			f.Refused, f.Fills, f.Moves)
 	}
 	measured(t, f)
 }

@@ -15,10 +15,11 @@ func (e *Engine) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 	}
 	defer e.end()
 	var buf backend.Buffer
-	_, err := e.attempt(ctx, &call{brief: true, only: true, restarts: max(e.cfg.Restarts, 0)}, func(ctx context.Context, g *generation) (err error) {
-		buf, err = g.alloc(ctx, size)
-		return err
-	})
+	_, err := e.attempt(ctx, &call{brief: true, only: true, restarts: max(e.cfg.Restarts, 0)},
+		func(ctx context.Context, g *generation) (err error) {
+			buf, err = g.alloc(ctx, size)
+			return err
+		})
 	switch {
 	case err == nil:
 		return buf, nil

@@ -32,7 +32,8 @@ func TestDecide(t *testing.T) {
 		{err: backend.ErrClosed, alive: repeat, alone: repeat, late: giveUp, fate: broken, worn: moveOn},
 		{err: ErrWrongAnswer, alive: moveOn, alone: giveUp, late: giveUp, fate: refused, worn: moveOn},
 		// What a dying backend says of the arguments accuses nobody.
-		{err: fmt.Errorf("%w: %w", backend.ErrGone, backend.ErrInvalidInput), alive: repeat, alone: repeat, late: giveUp, fate: broken, worn: moveOn},
+		{err: fmt.Errorf("%w: %w", backend.ErrGone, backend.ErrInvalidInput), alive: repeat, alone: repeat,
+			late: giveUp, fate: broken, worn: moveOn},
 	} {
 		for name, f := range map[string]struct {
 			failure

@@ -12,13 +12,14 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventOpened     EventKind = "opened"       // a backend serves from now on
-	EventSwapped    EventKind = "swapped"      // Use replaced the preferred backend
-	EventGone       EventKind = "gone"         // a backend died or was given up; one for every death
-	EventRestart    EventKind = "restarted"    // a backend that was gone is open again
-	EventFailed     EventKind = "failed"       // a call failed on a backend, which stays
-	EventFallback   EventKind = "fell back"    // another backend serves, see Lasting
-	EventReturned   EventKind = "returned"     // the end of a lasting fall-back: the preferred backend answers again, or Use found one that does
+	EventOpened   EventKind = "opened"    // a backend serves from now on
+	EventSwapped  EventKind = "swapped"   // Use replaced the preferred backend
+	EventGone     EventKind = "gone"      // a backend died or was given up; one for every death
+	EventRestart  EventKind = "restarted" // a backend that was gone is open again
+	EventFailed   EventKind = "failed"    // a call failed on a backend, which stays
+	EventFallback EventKind = "fell back" // another backend serves, see Lasting
+	// the end of a lasting fall-back: the preferred backend answers again, or Use found one that does
+	EventReturned   EventKind = "returned"
 	EventWrong      EventKind = "wrong answer" // a check refused an answer; the backend is not asked again
 	EventUncompared EventKind = "not compared" // an answer stands that could not be compared
 )

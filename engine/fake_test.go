@@ -171,7 +171,9 @@ func (f *fake) resident() int {
 }
 
 func (f *fake) Info() backend.Info {
-	return backend.Info{Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements()}}
+	return backend.Info{
+		Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements()},
+	}
 }
 
 func (f *fake) Done() <-chan struct{} { return f.done }

@@ -204,7 +204,9 @@ func TestHungBackendIsNamed(t *testing.T) {
 		}
 		w.ping = func(ctx context.Context, _ *fake) error { return hang(ctx) }
 		w.msm = func(ctx context.Context, _ *fake) ([]byte, error) { return nil, hang(ctx) }
-		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{NoFallback}, Restarts: -1, PingEvery: time.Second, PingTimeout: time.Second, PingMisses: 3})
+		e := w.engine(Config{
+			Backend: "gpu", Fallbacks: []string{NoFallback}, Restarts: -1, PingEvery: time.Second, PingTimeout: time.Second, PingMisses: 3,
+		})
 		defer w.close(e)
 		_, err := ask(t.Context(), e, load(t, e, source(4)))
 		if !errors.Is(err, backend.ErrGone) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "answered none of 3 pings") {

@@ -76,7 +76,9 @@ func (g *generation) msm(ctx context.Context, reqs []Request) ([][]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		jobs[i] = backend.Job{Bases: id, Offset: r.Offset, Count: r.Count, Input: backend.Input{Bytes: r.Scalars, Check: g.e.cfg.CheckInput}, SameAs: r.SameAs}
+		jobs[i] = backend.Job{
+			Bases: id, Offset: r.Offset, Count: r.Count, Input: backend.Input{Bytes: r.Scalars, Check: g.e.cfg.CheckInput}, SameAs: r.SameAs,
+		}
 		out[i] = make([]byte, r.answerBytes())
 		points += r.Count
 	}
@@ -121,7 +123,8 @@ func pick[T any](from []T, at []int) []T {
 
 // check applies Config.Check to the answers of g; scalars are those of reqs[i],
 // nil when they cannot be had.
-func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [][]byte, scalars func(ctx context.Context, i int) ([]byte, error)) (err error) {
+func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [][]byte,
+	scalars func(ctx context.Context, i int) ([]byte, error)) (err error) {
 	ctx, end := e.Observe(ctx, Phase{Kind: PhaseCheck, Backend: g.slot.name, Jobs: len(reqs)})
 	defer func() { end(err) }()
 	for i, r := range reqs {

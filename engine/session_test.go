@@ -89,11 +89,13 @@ func TestSession(t *testing.T) {
 		if err != nil || len(out) != 4 || len(out[0]) != 0 || !bytes.Equal(out[1], right) || len(out[3]) != 32 {
 			t.Errorf("%d answers, %v", len(out), err)
 		}
-		if len(seen) != 4 || !seen[0].(backend.Write).Check || !reflect.DeepEqual(seen[1], backend.Job{Bases: 1, Offset: 2, Count: 4, Src: part(s, 0, 4)}) {
+		if len(seen) != 4 || !seen[0].(backend.Write).Check ||
+			!reflect.DeepEqual(seen[1], backend.Job{Bases: 1, Offset: 2, Count: 4, Src: part(s, 0, 4)}) {
 			t.Errorf("the backend saw %+v", seen)
 		}
 		st := e.Stats()
-		if g := stats(e, "gpu"); st.Sessions != 2 || g.Spaces != 12*32 || g.Programs != 1 || g.Broken != 0 || st.InFlight != 0 || g.InFlight != 0 {
+		if g := stats(e, "gpu"); st.Sessions != 2 || g.Spaces != 12*32 || g.Programs != 1 || g.Broken != 0 ||
+			st.InFlight != 0 || g.InFlight != 0 {
 			t.Errorf("%+v", st)
 		}
 		for what, steps := range map[string][]backend.Step{
@@ -198,7 +200,8 @@ func TestSessionsHoldNothingUp(t *testing.T) {
 		if n := w.last("gpu").closes; n != 1 || time.Since(begin) > time.Second {
 			t.Errorf("the old backend was closed %d times, after %v", n, time.Since(begin))
 		}
-		if err := readAll(t.Context(), s); !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), "replaced") && !strings.Contains(err.Error(), "closed") {
+		if err := readAll(t.Context(), s); !errors.Is(err, backend.ErrGone) ||
+			!strings.Contains(err.Error(), "replaced") && !strings.Contains(err.Error(), "closed") {
 			t.Errorf("replaced: %v", err)
 		}
 		last := open(t, e)
@@ -238,29 +241,33 @@ func TestSessionGoesWhereItCan(t *testing.T) {
 					t.Errorf("events %q", k)
 				}
 				s.Close()
-			} else if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "8 scalars of bn254, 256 bytes") || !strings.Contains(err.Error(), "5 bytes are left") {
+			} else if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "8 scalars of bn254, 256 bytes") ||
+				!strings.Contains(err.Error(), "5 bytes are left") {
 				t.Errorf("no room: %v", err)
 			}
 			w.close(e)
 
 			w.space = nil
-			e, err = New(t.Context(), Config{Backend: "gpu", Fallbacks: []string{fallback}, Open: func(ctx context.Context, name string) (backend.Backend, error) {
-				b, err := w.opener(ctx, name)
-				if name == "gpu" && err == nil {
-					return incapable{b}, nil
-				}
-				return b, err
-			}})
+			e, err = New(t.Context(), Config{Backend: "gpu", Fallbacks: []string{fallback},
+				Open: func(ctx context.Context, name string) (backend.Backend, error) {
+					b, err := w.opener(ctx, name)
+					if name == "gpu" && err == nil {
+						return incapable{b}, nil
+					}
+					return b, err
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if s, err = e.OpenSession(t.Context(), space8); fallback == "cpu" && (err != nil || s.Backend() != "cpu" || !s.Current()) {
 				t.Errorf("past one that cannot: %v", err)
 			}
-			if fallback == NoFallback && (!errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), "gpu has no programs over scalars of bn254")) {
+			if fallback == NoFallback && (!errors.Is(err, backend.ErrUnsupported) ||
+				!strings.Contains(err.Error(), "gpu has no programs over scalars of bn254")) {
 				t.Errorf("nobody can: %v", err)
 			}
-			if _, err := e.OpenSession(t.Context(), Space{Elements: backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: -1}}); backend.FaultOf(err) == backend.FaultNone {
+			if _, err := e.OpenSession(t.Context(),
+				Space{Elements: backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: -1}}); backend.FaultOf(err) == backend.FaultNone {
 				t.Error("a negative space")
 			}
 			w.close(e)
@@ -397,7 +404,8 @@ func testRepeat(t *testing.T, ahead bool) {
 				if k := w.kinds(); c.kinds != nil && !slices.Equal(k, c.kinds) {
 					t.Errorf("events %q", k)
 				}
-				if st := e.Stats(); st.Sessions != 0 || st.InFlight != 0 || c.by == "gpu" && st.Refused != 0 || strings.Contains(name, "wrong") && st.Refused != 1 {
+				if st := e.Stats(); st.Sessions != 0 || st.InFlight != 0 || c.by == "gpu" && st.Refused != 0 ||
+					strings.Contains(name, "wrong") && st.Refused != 1 {
 					t.Errorf("%+v", st)
 				}
 			})
@@ -513,7 +521,8 @@ func TestRepeatIsACall(t *testing.T) {
 		}()
 		time.Sleep(time.Millisecond)
 		if !used.Load() || !free.Load() || w.last("gpu").closes != 0 {
-			t.Errorf("Use returned: %v; another session of the old backend is lost: %v; closed %d times", used.Load(), free.Load(), w.last("gpu").closes)
+			t.Errorf("Use returned: %v; another session of the old backend is lost: %v; closed %d times",
+				used.Load(), free.Load(), w.last("gpu").closes)
 		}
 		err := e.Shutdown(t.Context())
 		synctest.Wait() // for what follows the end of f, which no time passes for
@@ -569,7 +578,8 @@ func TestProgramOnAHungBackend(t *testing.T) {
 			t.Errorf("with a deadline: %v", err)
 		}
 		begin := time.Now()
-		if err := readAll(t.Context(), s); !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), "hangs") || time.Since(begin) > 5*time.Second {
+		if err := readAll(t.Context(), s); !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), "hangs") ||
+			time.Since(begin) > 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 		if err := readAll(t.Context(), open(t, e)); err != nil {
@@ -608,8 +618,9 @@ func TestProgramAnswersAreChecked(t *testing.T) {
 		"infinity of zeros":           {commit: infinity, vector: zeros, reads: 1},
 		"not infinity":                {commit: infinity, vector: bytes.Repeat([]byte{1}, 128), sum: right, sums: 1, reads: 1, wrong: true},
 		"infinity of what is no more": {commit: infinity, after: overwrite, kinds: []string{"not compared gpu"}},
-		"compared":                    {commit: right, vector: bytes.Repeat([]byte{1}, 128), before: overwrite, after: overwrite, every: 1, reads: 1, compare: 2},
-		"compared, not the same":      {commit: bytes.Repeat([]byte{8}, 64), vector: zeros, every: 1, reads: 1, compare: 1, wrong: true},
+		"compared": {commit: right, vector: bytes.Repeat([]byte{1}, 128), before: overwrite,
+			after: overwrite, every: 1, reads: 1, compare: 2},
+		"compared, not the same": {commit: bytes.Repeat([]byte{8}, 64), vector: zeros, every: 1, reads: 1, compare: 1, wrong: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

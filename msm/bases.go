@@ -43,7 +43,8 @@ func (g *Group[P, S]) Load(ctx context.Context, e *engine.Engine, pts []P, hints
 // memory layout (the raw part of gnark's WriteDump, not its compressed
 // encodings). f must stay open and unchanged until Close. For the points
 // themselves holds what Load says.
-func (g *Group[P, S]) LoadFile(ctx context.Context, e *engine.Engine, f *os.File, offset int64, count int, hints ...Hint) (*Bases[P, S], error) {
+func (g *Group[P, S]) LoadFile(ctx context.Context, e *engine.Engine, f *os.File, offset int64,
+	count int, hints ...Hint) (*Bases[P, S], error) {
 	return g.load(ctx, e, engine.Source{Bases: backend.Bases{File: f, FileOffset: offset, Count: count}}, hints)
 }
 

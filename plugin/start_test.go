@@ -94,7 +94,8 @@ func TestTwoHosts(t *testing.T) {
 	}
 	x := plugintest.NewBN(5)
 	id := plugintest.Load(t, a, x.Bases())
-	if _, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Count: 5, Input: backend.Input{Bytes: x.Scalars}}}); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := b.MSM(context.Background(),
+		[]backend.Job{{Bases: id, Count: 5, Input: backend.Input{Bytes: x.Scalars}}}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("the other's bases: %v", err)
 	}
 	_ = processOf(a).Kill(context.Background())

@@ -72,7 +72,8 @@ func (f *Field[E]) Open(ctx context.Context, e *engine.Engine, elements int) (*S
 // Repeat calls run with a session, and again with another one when the session's
 // backend failed: [engine.Engine.Repeat] says when, and what its errors are. run
 // begins from its inputs each time. by is the backend of the last session.
-func (f *Field[E]) Repeat(ctx context.Context, e *engine.Engine, elements int, run func(context.Context, *Session[E]) error) (by string, err error) {
+func (f *Field[E]) Repeat(ctx context.Context, e *engine.Engine, elements int,
+	run func(context.Context, *Session[E]) error) (by string, err error) {
 	if err := curves.Check(); err != nil {
 		return "", err
 	}

@@ -135,14 +135,15 @@ func TestSteps(t *testing.T) {
 		do   func(p *vector.Program[fr.Element])
 		want fr.Vector // of dst
 	}{
-		"write":  {func(p *vector.Program[fr.Element]) { p.Write(dst, c) }, c},
-		"copy":   {func(p *vector.Program[fr.Element]) { p.Copy(dst, vb) }, b},
-		"fill":   {func(p *vector.Program[fr.Element]) { p.Fill(dst, k) }, of(n, func(int) fr.Element { return k })},
-		"add":    {func(p *vector.Program[fr.Element]) { p.Add(dst, va, vb) }, of(n, el(func(r *fr.Element, i int) { r.Add(&a[i], &b[i]) }))},
-		"sub":    {func(p *vector.Program[fr.Element]) { p.Sub(dst, va, vb) }, of(n, el(func(r *fr.Element, i int) { r.Sub(&a[i], &b[i]) }))},
-		"mul":    {func(p *vector.Program[fr.Element]) { p.Mul(dst, va, vb) }, of(n, el(func(r *fr.Element, i int) { r.Mul(&a[i], &b[i]) }))},
-		"muladd": {func(p *vector.Program[fr.Element]) { p.MulAdd(dst, va, vb, vc) }, of(n, el(func(r *fr.Element, i int) { r.Mul(&a[i], &b[i]).Add(r, &c[i]) }))},
-		"scale":  {func(p *vector.Program[fr.Element]) { p.Scale(dst, va, k) }, of(n, el(func(r *fr.Element, i int) { r.Mul(&a[i], &k) }))},
+		"write": {func(p *vector.Program[fr.Element]) { p.Write(dst, c) }, c},
+		"copy":  {func(p *vector.Program[fr.Element]) { p.Copy(dst, vb) }, b},
+		"fill":  {func(p *vector.Program[fr.Element]) { p.Fill(dst, k) }, of(n, func(int) fr.Element { return k })},
+		"add":   {func(p *vector.Program[fr.Element]) { p.Add(dst, va, vb) }, of(n, el(func(r *fr.Element, i int) { r.Add(&a[i], &b[i]) }))},
+		"sub":   {func(p *vector.Program[fr.Element]) { p.Sub(dst, va, vb) }, of(n, el(func(r *fr.Element, i int) { r.Sub(&a[i], &b[i]) }))},
+		"mul":   {func(p *vector.Program[fr.Element]) { p.Mul(dst, va, vb) }, of(n, el(func(r *fr.Element, i int) { r.Mul(&a[i], &b[i]) }))},
+		"muladd": {func(p *vector.Program[fr.Element]) { p.MulAdd(dst, va, vb, vc) },
+			of(n, el(func(r *fr.Element, i int) { r.Mul(&a[i], &b[i]).Add(r, &c[i]) }))},
+		"scale": {func(p *vector.Program[fr.Element]) { p.Scale(dst, va, k) }, of(n, el(func(r *fr.Element, i int) { r.Mul(&a[i], &k) }))},
 		"in place": {func(p *vector.Program[fr.Element]) {
 			p.Copy(dst, va)
 			p.Mul(dst, dst, dst)
@@ -261,7 +262,8 @@ func TestSteps(t *testing.T) {
 		t.Error("the product of all is another")
 	}
 	swapped := of(n, func(i int) fr.Element { return a[bits(i)] })
-	if v := values.Get(); len(v) != 2 || v[0] != evaluate(a, z) || v[1] != evaluate(b[:7], z) || reversed.Get()[0] != evaluate(swapped, z) || rest.Get() != v[0] {
+	if v := values.Get(); len(v) != 2 || v[0] != evaluate(a, z) || v[1] != evaluate(b[:7], z) ||
+		reversed.Get()[0] != evaluate(swapped, z) || rest.Get() != v[0] {
 		t.Error("a value is another")
 	}
 	x := random(1)[0] // a(x) = q(x) (x - z) + a(z)
@@ -303,7 +305,8 @@ func testField[E comparable, P number[E]](t *testing.T, e *engine.Engine, f *vec
 		got = p.Read(va)
 		return p.Run(ctx)
 	})
-	if err != nil || by != "cpu" || f.Curve().String() != name || f.IndexElements(100) != (400+f.Curve().ScalarBytes()-1)/f.Curve().ScalarBytes() {
+	if err != nil || by != "cpu" || f.Curve().String() != name ||
+		f.IndexElements(100) != (400+f.Curve().ScalarBytes()-1)/f.Curve().ScalarBytes() {
 		t.Fatalf("%s: by %q, %v", name, by, err)
 	}
 	for i, g := range got.Get() {
@@ -358,7 +361,8 @@ func TestMemory(t *testing.T) {
 	if n := s.New(0); n.Err() != nil || n.Len() != 0 {
 		t.Errorf("of nothing: %v", n.Err())
 	}
-	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), 1<<50); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "1125899906842624 scalars of bn254") {
+	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), 1<<50); !errors.Is(err, backend.ErrOutOfMemory) ||
+		!strings.Contains(err.Error(), "1125899906842624 scalars of bn254") {
 		t.Errorf("a session that does not fit: %v", err)
 	}
 	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), -1); err == nil {

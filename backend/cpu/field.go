@@ -25,10 +25,14 @@ import (
 // fastFields makes the table of fields for New.
 func fastFields() func(backend.Curve) arithmetic {
 	fields := [...]arithmetic{
-		backend.BN254:    newField[fr254.Element, fr254.Vector](fft254.NewDomain, fft254.WithCache, fft254.WithoutPrecompute, fft254.DIF, fft254.DIT, fft254.WithNbTasks),
-		backend.BLS12377: newField[fr377.Element, fr377.Vector](fft377.NewDomain, fft377.WithCache, fft377.WithoutPrecompute, fft377.DIF, fft377.DIT, fft377.WithNbTasks),
-		backend.BLS12381: newField[fr381.Element, fr381.Vector](fft381.NewDomain, fft381.WithCache, fft381.WithoutPrecompute, fft381.DIF, fft381.DIT, fft381.WithNbTasks),
-		backend.BW6761:   newField[fr761.Element, fr761.Vector](fft761.NewDomain, fft761.WithCache, fft761.WithoutPrecompute, fft761.DIF, fft761.DIT, fft761.WithNbTasks),
+		backend.BN254: newField[fr254.Element, fr254.Vector](fft254.NewDomain, fft254.WithCache,
+			fft254.WithoutPrecompute, fft254.DIF, fft254.DIT, fft254.WithNbTasks),
+		backend.BLS12377: newField[fr377.Element, fr377.Vector](fft377.NewDomain, fft377.WithCache,
+			fft377.WithoutPrecompute, fft377.DIF, fft377.DIT, fft377.WithNbTasks),
+		backend.BLS12381: newField[fr381.Element, fr381.Vector](fft381.NewDomain, fft381.WithCache,
+			fft381.WithoutPrecompute, fft381.DIF, fft381.DIT, fft381.WithNbTasks),
+		backend.BW6761: newField[fr761.Element, fr761.Vector](fft761.NewDomain, fft761.WithCache,
+			fft761.WithoutPrecompute, fft761.DIF, fft761.DIT, fft761.WithNbTasks),
 	}
 	return func(c backend.Curve) arithmetic { return fields[c] }
 }

@@ -104,11 +104,14 @@ func Open(o Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		options: o, seats: seats, kept: resident.New[*bases, *space]("cuda"), calls: semaphore.NewWeighted(everyCall), tight: semaphore.NewWeighted(1),
+		options: o, seats: seats, kept: resident.New[*bases, *space]("cuda"), calls: semaphore.NewWeighted(everyCall),
+		tight: semaphore.NewWeighted(1),
 		bases: make(map[*bases]struct{}), spaces: make(map[*space]struct{}), written: make(chan struct{}), arenas: make(map[*arena]struct{}),
 		lost: make(chan struct{}), gone: make(chan struct{}),
 		info: backend.Info{
-			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: slices.Concat(backend.SpaceElements(), backend.PointElements()), Numbers: backend.NumberOps()},
+			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{
+				MSM: backend.CurveGroups(), Elements: slices.Concat(backend.SpaceElements(), backend.PointElements()), Numbers: backend.NumberOps(),
+			},
 		},
 	}
 	b.closing, b.stop = context.WithCancel(context.Background())

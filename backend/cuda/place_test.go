@@ -84,8 +84,10 @@ func TestPlace(t *testing.T) {
 		"a large one is split":          {[]pending{g1(64*m, 4)}, idle(4), "0:16777216+1:16777216+2:16777216+3:16777216"},
 		"whole ones to different cards": {[]pending{g1(m, 4), g1(m, 4), g1(m, 4), g1(m, 4)}, idle(4), "0:1048576 1:1048576 2:1048576 3:1048576"},
 		// Groth16: A, B, K, Z in G1, and B in G2, which costs as much as three.
-		"Groth16 on two":  {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
-		"five on two":     {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
+		"Groth16 on two": {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2),
+			"1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
+		"five on two": {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2),
+			"0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
 		"to the idle one": {[]pending{g1(m, 2)}, queue(idle(2), 1e9, 0), "1:1048576"},
 		// Parts cost fixedPoints each. While others wait, no more than a twentieth of the MSM may go there.
 		"nobody waits: a medium one split":   {[]pending{g1(4*m, 4)}, idle(4), "0:1048576+1:1048576+2:1048576+3:1048576"},
@@ -250,7 +252,8 @@ func TestChoose(t *testing.T) {
 	there := []driver.Info{{UUID: "GPU-aaaa1111"}, {UUID: "GPU-aaaa2222"}, {UUID: "GPU-bbbb3333"}, {UUID: "GPU-cccc4444"}}
 	for list, want := range map[string][]int{
 		"": {0, 1, 2, 3}, "0": {0}, "3,1": {3, 1}, "0-2": {0, 1, 2}, "3,0-1": {3, 0, 1}, "GPU-bbbb3333": {2}, "GPU-c": {3}, "gpu": nil,
-		"4": nil, "-1": nil, "1-0": nil, "0,0": nil, "0-1,1": nil, "GPU-aaaa": nil, "GPU-": nil, "GPU-dddd": nil, ",": nil, "0x1": nil, "70000": nil,
+		"4": nil, "-1": nil, "1-0": nil, "0,0": nil, "0-1,1": nil, "GPU-aaaa": nil, "GPU-": nil,
+		"GPU-dddd": nil, ",": nil, "0x1": nil, "70000": nil,
 	} {
 		got, err := choose(list, there)
 		if !slices.Equal(got, want) || (err == nil) != (want != nil) || err != nil && backend.FaultOf(err) != backend.FaultGone {

@@ -128,15 +128,25 @@ func TestFixedBases(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The oracle takes a sample.
-			sample := &programs.Program{Element: e, Of: []backend.Element{e, e, backend.ScalarOf(curve)}, Spaces: [][]byte{points, make([]byte, n*e.Bytes()), scalars}}
-			sample.Steps = []backend.Step{backend.MultiplyPoints{Dst: backend.Range{Space: 2, Count: n}, Src: backend.Range{Space: 1, Count: 1}, Scalars: backend.Range{Space: 3, Count: n}}}
+			sample := &programs.Program{
+				Element: e, Of: []backend.Element{e, e, backend.ScalarOf(curve)}, Spaces: [][]byte{points, make([]byte, n*e.Bytes()), scalars},
+			}
+			sample.Steps = []backend.Step{
+				backend.MultiplyPoints{
+					Dst: backend.Range{Space: 2, Count: n}, Src: backend.Range{Space: 1, Count: 1}, Scalars: backend.Range{Space: 3, Count: n},
+				},
+			}
 			got, err := sample.Run(t.Context(), b)
 			if err != nil {
 				t.Fatal(err)
 			}
 			const some = 256
 			sample.Spaces[1], sample.Spaces[2] = sample.Spaces[1][:some*e.Bytes()], scalars[(n-some)*curve.ScalarBytes():]
-			sample.Steps = []backend.Step{backend.MultiplyPoints{Dst: backend.Range{Space: 2, Count: some}, Src: backend.Range{Space: 1, Count: 1}, Scalars: backend.Range{Space: 3, Count: some}}}
+			sample.Steps = []backend.Step{
+				backend.MultiplyPoints{
+					Dst: backend.Range{Space: 2, Count: some}, Src: backend.Range{Space: 1, Count: 1}, Scalars: backend.Range{Space: 3, Count: some},
+				},
+			}
 			want, err := sample.Run(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)

@@ -127,7 +127,8 @@ func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 		backend.Powers{Dst: y, First: elements(1, 1), Ratio: elements(2, 1)},
 		backend.Map{Count: n, Dst: all(z), Args: []backend.Operand{all(x), turned, all(w)}, Constants: elements(3, 2), Code: []backend.MapCode{
 			{Op: backend.MapLoad}, {Op: backend.MapLoad, Arg: 1}, {Op: backend.MapMul}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapConst},
-			{Op: backend.MapCopy, Arg: 2}, {Op: backend.MapSquare}, {Op: backend.MapSub}, {Op: backend.MapMul}, {Op: backend.MapAdd}, {Op: backend.MapNeg},
+			{Op: backend.MapCopy, Arg: 2}, {Op: backend.MapSquare}, {Op: backend.MapSub}, {Op: backend.MapMul},
+			{Op: backend.MapAdd}, {Op: backend.MapNeg},
 			{Op: backend.MapDouble}, {Op: backend.MapLoad, Arg: 2}, {Op: backend.MapSub},
 		}},
 		backend.Read{Src: z},

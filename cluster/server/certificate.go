@@ -64,7 +64,10 @@ func (id *identity) certify(hosts []string, now time.Time) error {
 	c := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "pippin cluster"},
 		NotBefore: now.AddDate(0, 0, -1), NotAfter: now.Add(validity),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // servers are clients of each other
+		// servers are clients of each other
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
+		},
 		BasicConstraintsValid: true, IsCA: true,
 		// One of them would not vouch for another that had its subject, key and names alike.
 		URIs: []*url.URL{{Scheme: "urn", Opaque: "pippin-cluster:" + serial.Text(16)}},

@@ -116,7 +116,8 @@ func TestRenewal(t *testing.T) {
 	}{{old.Certificate, false}, {s.id.Certificate, true}} {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM([]byte(k.roots))
-		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "prover.invalid", CurrentTime: time.Now().Add(renewBefore)}); (err == nil) != k.well {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "prover.invalid",
+			CurrentTime: time.Now().Add(renewBefore)}); (err == nil) != k.well {
 			t.Error(k.well, err)
 		}
 	}

@@ -30,7 +30,8 @@ func TestDecide(t *testing.T) {
 		{"a stream is missing", func(v *view) { v.missing = errors.New("gone") }, []time.Duration{0}, plan{remake: true}},
 		{"workers take more than the consumer knows", func(v *view) { v.slots = 5 }, []time.Duration{0}, plan{inHand: 5, release: true}},
 		{"no worker", func(v *view) { v.slots = 0 }, []time.Duration{0}, plan{inHand: 1, release: true}},
-		{"another version's consumer", func(v *view) { v.consumer.Config.AckWait = time.Minute }, []time.Duration{0}, plan{inHand: 2, release: true}},
+		{"another version's consumer", func(v *view) { v.consumer.Config.AckWait = time.Minute },
+			[]time.Duration{0}, plan{inHand: 2, release: true}},
 		{"jobs wait beside a free worker", oneWaits, []time.Duration{0, 16 * s}, plan{rebuild: true}},
 		{"not for long enough", oneWaits, []time.Duration{0, 4 * s}, well},
 		{"seen once, after a long time", oneWaits, []time.Duration{50 * s}, compared},
@@ -45,13 +46,15 @@ func TestDecide(t *testing.T) {
 			v.consumer.NumPending, v.jobs = 1, 1
 			v.consumer.Delivered.Consumer = uint64(v.at.Unix())
 		}, []time.Duration{0, 16 * s}, compared},
-		{"jobs are handed out and in no hand", func(v *view) { v.consumer.NumAckPending, v.jobs = 1, 1 }, []time.Duration{0, 16 * s}, plan{rebuild: true}},
+		{"jobs are handed out and in no hand", func(v *view) { v.consumer.NumAckPending, v.jobs = 1, 1 },
+			[]time.Duration{0, 16 * s}, plan{rebuild: true}},
 		{"perhaps in the hand of one that is silent", func(v *view) {
 			v.consumer.NumAckPending, v.jobs, v.silent = 1, 1, []string{"w"}
 		}, []time.Duration{0, 16 * s}, compared},
 		{"the consumer does not know of a job", func(v *view) { v.jobs = 1 }, []time.Duration{0, 16 * s}, plan{rebuild: true}},
 		{"the dispatcher does not know of a job", func(v *view) { v.deaf = true }, []time.Duration{0, 16 * s}, plan{reread: true}},
-		{"it reads the queue before the consumer is made anew", func(v *view) { v.deaf, v.jobs = true, 1 }, []time.Duration{0, 16 * s}, plan{reread: true}},
+		{"it reads the queue before the consumer is made anew", func(v *view) { v.deaf, v.jobs = true, 1 },
+			[]time.Duration{0, 16 * s}, plan{reread: true}},
 		{"it has read it again", func(v *view) { v.deaf = true }, []time.Duration{0, 16 * s, 17 * s}, compared},
 		{"a manager that does not lead", func(v *view) { v.leads, v.jobs = false, 1 }, []time.Duration{0, 16 * s}, plan{}},
 		{"it led, and does again", func(v *view) {

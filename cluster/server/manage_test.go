@@ -29,7 +29,9 @@ func TestServersThatDoNotFit(t *testing.T) {
 		{"an older version's", "then remove its streams", jetstream.StreamConfig{Name: wire.Queue, Subjects: []string{wire.QueuePrefix + ">"}}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: k.stream.Name != "", StoreDir: quickdir.New(t)})
+			s, err := nats.NewServer(&nats.Options{
+				Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: k.stream.Name != "", StoreDir: quickdir.New(t),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

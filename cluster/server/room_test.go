@@ -94,7 +94,8 @@ func TestRoomIsKept(t *testing.T) {
 	free = 100 * GiB
 	want("more free disk", Config{}, 5*GiB, "")
 	free = 2 * GiB
-	if got, jobs, said := up(Config{}); got < GiB || got > GiB+8<<20 || jobs != got/100*2 || !strings.Contains(said, "less room") || !strings.Contains(said, "free 3.0 GiB there, or start with --room 1028MiB") {
+	if got, jobs, said := up(Config{}); got < GiB || got > GiB+8<<20 || jobs != got/100*2 ||
+		!strings.Contains(said, "less room") || !strings.Contains(said, "free 3.0 GiB there, or start with --room 1028MiB") {
 		t.Errorf("a disk that shrank: a room of %d, %d of it for jobs\n%s", got, jobs, said)
 	}
 	free = 10 * GiB

@@ -52,10 +52,12 @@ func TestShares(t *testing.T) {
 	for name, k := range map[string]struct {
 		shares, want map[string]float64
 	}{
-		"none":     {nil, map[string]float64{"alice": .25, "bob": .25, "carol": .25, "dave": .25}},
-		"two":      {map[string]float64{"alice": .5, "bob": .3}, map[string]float64{"alice": .5, "bob": .3, "carol": .1, "dave": .1}},
-		"all":      {map[string]float64{"alice": .75, "bob": .25}, map[string]float64{"alice": .75, "bob": .25, "carol": 0, "dave": 0}},
-		"one idle": {map[string]float64{"alice": .6, "eve": .2}, map[string]float64{"alice": .6 / .8, "bob": .2 / .8 / 3, "carol": .2 / .8 / 3, "dave": .2 / .8 / 3}},
+		"none": {nil, map[string]float64{"alice": .25, "bob": .25, "carol": .25, "dave": .25}},
+		"two":  {map[string]float64{"alice": .5, "bob": .3}, map[string]float64{"alice": .5, "bob": .3, "carol": .1, "dave": .1}},
+		"all":  {map[string]float64{"alice": .75, "bob": .25}, map[string]float64{"alice": .75, "bob": .25, "carol": 0, "dave": 0}},
+		"one idle": {map[string]float64{"alice": .6, "eve": .2}, map[string]float64{
+			"alice": .6 / .8, "bob": .2 / .8 / 3, "carol": .2 / .8 / 3, "dave": .2 / .8 / 3,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, random, used, sum, n := newSchedule(k.shares), rand.New(rand.NewPCG(1, 2)), map[string]float64{}, 0.0, 0

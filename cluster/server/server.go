@@ -107,7 +107,8 @@ func Start(cfg Config) (*Server, error) {
 	}
 	if len(cfg.Hosts) == 0 {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			return nil, fmt.Errorf("%w: %s is every address of this machine: say by which names others reach it", backend.ErrInvalidInput, cfg.Listen)
+			return nil, fmt.Errorf("%w: %s is every address of this machine: say by which names others reach it",
+				backend.ErrInvalidInput, cfg.Listen)
 		}
 		cfg.Hosts = []string{host}
 	}
@@ -173,7 +174,8 @@ func Start(cfg Config) (*Server, error) {
 	n.Start()
 	if n.Addr() == nil || !n.JetStreamEnabled() {
 		s.Stop()
-		return nil, fmt.Errorf("%w: the server at %s does not come up: is the address taken, can %s be written?", backend.ErrUnavailable, cfg.Listen, store)
+		return nil, fmt.Errorf("%w: the server at %s does not come up: is the address taken, can %s be written?",
+			backend.ErrUnavailable, cfg.Listen, store)
 	}
 	at := n.Addr().(*net.TCPAddr)
 	s.listen = at.String()
@@ -262,7 +264,8 @@ func checkShares(clients []string, shares map[string]float64) error {
 	sum := 0.0
 	for name, share := range shares {
 		if !slices.Contains(clients, name) || share <= 0 {
-			return fmt.Errorf("%w: a share of %v for %q: want a client with a ticket of its own and a number above 0", backend.ErrInvalidInput, share, name)
+			return fmt.Errorf("%w: a share of %v for %q: want a client with a ticket of its own and a number above 0",
+				backend.ErrInvalidInput, share, name)
 		}
 		sum += share
 	}

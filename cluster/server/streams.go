@@ -176,7 +176,8 @@ func (k *keeper) existing(ctx context.Context) (map[string]jetstream.StreamInfo,
 // errOld is what streams of a version before tenants had their own are refused with.
 var errOld = fmt.Errorf("%w: the streams are of an older version of pippin, in which tenants shared them. "+
 	"Let that version end its jobs and clients take their results, then remove its streams "+
-	"(of msm cluster up: the folder jetstream in --dir) and start this one. Tickets stay as they are; clients add their circuits again", backend.ErrUnavailable)
+	"(of msm cluster up: the folder jetstream in --dir) and start this one. Tickets stay as they are; "+
+	"clients add their circuits again", backend.ErrUnavailable)
 
 // remove removes a stream.
 func (k *keeper) remove(ctx context.Context, stream string) error {

@@ -167,7 +167,8 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 		case e != nil:
 			return w.giveBack(h, e)
 		case others: // the fault may be this worker's, which lets them try
-			return errors.Join(fmt.Errorf("it failed %d times here and nowhere else: %w", r.Failed, err), h.message().NakWithDelay(pauseBetweenTries))
+			return errors.Join(fmt.Errorf("it failed %d times here and nowhere else: %w", r.Failed, err),
+				h.message().NakWithDelay(pauseBetweenTries))
 		case r.Failed >= maxFailed:
 			guilty = r.failed()
 		}

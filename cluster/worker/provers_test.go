@@ -72,8 +72,10 @@ func TestProverGivenUp(t *testing.T) {
 func TestOpenerPanics(t *testing.T) {
 	c, w := stocked(t)
 	var log strings.Builder
-	ps := newProvers(c, func(context.Context, wire.Work, Files) (Prover, error) { panic("a secret") }, 1, slog.New(slog.NewTextHandler(&log, nil)))
-	if _, _, err := ps.get(t.Context(), "x", w); !errors.Is(err, backend.ErrInternal) || strings.Contains(err.Error()+log.String(), "a secret") || !strings.Contains(log.String(), "TestOpenerPanics") {
+	ps := newProvers(c, func(context.Context, wire.Work, Files) (Prover, error) { panic("a secret") },
+		1, slog.New(slog.NewTextHandler(&log, nil)))
+	if _, _, err := ps.get(t.Context(), "x", w); !errors.Is(err, backend.ErrInternal) ||
+		strings.Contains(err.Error()+log.String(), "a secret") || !strings.Contains(log.String(), "TestOpenerPanics") {
 		t.Error(err, log.String())
 	}
 	if ps.len() != 0 {

@@ -17,7 +17,8 @@ import (
 )
 
 func (a *app) backendsCommand() *cobra.Command {
-	return a.listCommand("backends", "List the backends in this program, the plugins found and the daemon, and whether they open", writeBackends,
+	return a.listCommand("backends", "List the backends in this program, the plugins found and the "+
+		"daemon, and whether they open", writeBackends,
 		func(states []inventory.Backend) any { return states },
 		func(s []inventory.Backend) error {
 			var names []string
@@ -41,7 +42,8 @@ func (a *app) devicesCommand() *cobra.Command {
 
 // listCommand opens every backend and writes what they said of themselves. What
 // was found and does not open is the error that failed makes of it.
-func (a *app) listCommand(use, short string, write func(io.Writer, []inventory.Backend) error, data func([]inventory.Backend) any, failed func([]inventory.Backend) error) *cobra.Command {
+func (a *app) listCommand(use, short string, write func(io.Writer, []inventory.Backend) error,
+	data func([]inventory.Backend) any, failed func([]inventory.Backend) error) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   use,

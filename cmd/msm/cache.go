@@ -206,7 +206,8 @@ func (a *app) checkDisk(of writing) error {
 	}
 	free, known := a.room(dir)
 	if known && bytes > free {
-		return usageError{fmt.Errorf("not enough disk: %s of points to be written to %s, %s free; choose a smaller --size or another folder with --cache, or see what msm cache lists",
+		return usageError{fmt.Errorf("not enough disk: %s of points to be written to %s, %s free; choose "+
+			"a smaller --size or another folder with --cache, or see what msm cache lists",
 			units.FormatBytes(bytes), dir, units.FormatBytes(free))}
 	}
 	if bytes >= announced {

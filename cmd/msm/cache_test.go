@@ -18,7 +18,8 @@ func TestCache(t *testing.T) {
 	if status, _, errs := cli(t, &app{}, "bench", "--size", "40", "--count", "1", "--cache", dir, "--group", "all"); status != exitOK {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	if status, _, errs := cli(t, &app{}, tinyProof(t, "--cache", dir, "--count", "1")...); status != exitOK || !strings.Contains(errs, " KiB for the next run in "+dir) {
+	if status, _, errs := cli(t, &app{}, tinyProof(t, "--cache", dir, "--count", "1")...); status != exitOK ||
+		!strings.Contains(errs, " KiB for the next run in "+dir) {
 		t.Fatalf("status %d, %s", status, errs)
 	}
 	const unfinished = "bn254-g1-random-seed7-v1.points.123.tmp"
@@ -66,7 +67,8 @@ func TestCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, out, errs := cli(t, &app{}, "cache", "--cache", dir)
-	if status != exitOK || errs != "" || !strings.Contains(out, "31 days ago") || !strings.Contains(out, "just now") || !strings.Contains(out, " in "+dir) {
+	if status != exitOK || errs != "" || !strings.Contains(out, "31 days ago") ||
+		!strings.Contains(out, "just now") || !strings.Contains(out, " in "+dir) {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
 	// Its use is what counts.
@@ -98,11 +100,13 @@ func TestCache(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"clear", "--older", "old"}, {"clear", "--older", "-1h"}, {"clear", "x"}, {"--format", "x"}, {"x"}} {
-		if status, out, errs := cli(t, &app{}, append([]string{"cache", "--cache", dir}, args...)...); status != exitUsage || out != "" || strings.Count(errs, "\n") != 1 {
+		if status, out, errs := cli(t, &app{}, append([]string{"cache", "--cache", dir}, args...)...); status != exitUsage ||
+			out != "" || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: status %d, %s%s", args, status, out, errs)
 		}
 	}
-	if status, out, errs := cli(t, &app{}, "cache", "--cache", name("missing")); status != exitOK || errs != "" || !strings.HasPrefix(out, "0 bytes in ") {
+	if status, out, errs := cli(t, &app{}, "cache", "--cache", name("missing")); status != exitOK ||
+		errs != "" || !strings.HasPrefix(out, "0 bytes in ") {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 }
@@ -127,11 +131,13 @@ func TestCacheIsAnnounced(t *testing.T) {
 		return status, errs
 	}
 	status, errs := of(3<<30, "2^26")
-	if want := "msm: not enough disk: 4.0 GiB of points to be written to " + dir + ", 3.0 GiB free; "; status != exitUsage || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
+	if want := "msm: not enough disk: 4.0 GiB of points to be written to " + dir + ", 3.0 GiB free; "; status != exitUsage ||
+		!strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	status, errs = of(5<<30, "2^26")
-	if want := "msm: 4.0 GiB of points go to " + dir + ", where 5.0 GiB are free; msm cache lists and clears them\n"; status != exitFailed || !strings.HasPrefix(errs, want) {
+	if want := "msm: 4.0 GiB of points go to " + dir + ", where 5.0 GiB are free; msm cache lists and " +
+		"clears them\n"; status != exitFailed || !strings.HasPrefix(errs, want) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if status, errs = of(5<<30, "2^10"); status != exitFailed || strings.Contains(errs, "points") {
@@ -147,7 +153,8 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	status, out, errs := cli(t, &app{}, "bench", "--cache", "/proc/cache", "--size", "20", "--count", "1", "--check")
-	if want := "msm: points are not kept for the next run, they are in " + tmp + " for this one: "; status != exitOK || !strings.Contains(out, "  yes\n") || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
+	if want := "msm: points are not kept for the next run, they are in " + tmp + " for this one: "; status != exitOK ||
+		!strings.Contains(out, "  yes\n") || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
 	status, out, errs = cli(t, &app{}, tinyProof(t, "--cache", "/proc/cache", "--count", "1")...)
@@ -158,7 +165,8 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(tmp, "missing"))
-	if status, _, errs = cli(t, &app{}, "bench", "--cache", "/proc/cache", "--size", "20"); status != exitFailed || !strings.Contains(errs, "(TMPDIR) can be written") {
+	if status, _, errs = cli(t, &app{}, "bench", "--cache", "/proc/cache", "--size", "20"); status != exitFailed ||
+		!strings.Contains(errs, "(TMPDIR) can be written") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

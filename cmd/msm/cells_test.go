@@ -3,8 +3,10 @@ package main
 import "testing"
 
 func TestBenchCellsRefuses(t *testing.T) {
-	for _, args := range [][]string{{"--blobs", "0"}, {"--blobs", "x"}, {"--blobs", "9999"}, {"--count", "0"}, {"--format", "gobench"}, {"--backend", ""}} {
-		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "cells"}, args...)...); status != exitUsage || out != "" || errs == "" {
+	for _, args := range [][]string{{"--blobs", "0"}, {"--blobs", "x"}, {"--blobs", "9999"},
+		{"--count", "0"}, {"--format", "gobench"}, {"--backend", ""}} {
+		if status, out, errs := cli(t, &app{open: nothingOpens(t)},
+			append([]string{"bench", "cells"}, args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

@@ -23,7 +23,8 @@ func TestBenchCeremony(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"--size", "12"}, {"--count", "0"}, {"--backend", ""}, {"--format", "gobench"}} {
-		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "ceremony"}, args...)...); status != exitUsage || out != "" || errs == "" {
+		if status, out, errs := cli(t, &app{open: nothingOpens(t)},
+			append([]string{"bench", "ceremony"}, args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

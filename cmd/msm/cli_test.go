@@ -112,7 +112,8 @@ func TestBenchTable(t *testing.T) {
 }
 
 func TestBenchJSON(t *testing.T) {
-	status, out, errs := cli(t, &app{}, tiny(t, "--format", "json", "--distribution", "witness,plonk-l", "--commit", "abc", "--seed", "9", "--back-to-back")...)
+	status, out, errs := cli(t, &app{}, tiny(t, "--format", "json", "--distribution", "witness,plonk-l",
+		"--commit", "abc", "--seed", "9", "--back-to-back")...)
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
@@ -126,7 +127,8 @@ func TestBenchJSON(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, run := range r.Runs {
-		if run.Checked || run.Seed != 9 || run.Count != 2 || run.Value("back_to_back") <= 0 || run.Value("calls") != 20 || run.Min <= 0 || run.Inputs["path"] != string(report.Copy) {
+		if run.Checked || run.Seed != 9 || run.Count != 2 || run.Value("back_to_back") <= 0 ||
+			run.Value("calls") != 20 || run.Min <= 0 || run.Inputs["path"] != string(report.Copy) {
 			t.Errorf("%+v", run)
 		}
 	}
@@ -215,7 +217,8 @@ func TestInterruptDuringMSM(t *testing.T) {
 	var out bytes.Buffer
 	a.stdout = &out
 	status := run(ctx, a, []string{"bench", "--size", "2^10", "--count", "3", "--cache", t.TempDir()})
-	if last := <-errs; status != 130 || !strings.Contains(last, "interrupted: 1 ") || !strings.Contains(out.String(), "\nCut short by an interrupt: ") {
+	if last := <-errs; status != 130 || !strings.Contains(last, "interrupted: 1 ") ||
+		!strings.Contains(out.String(), "\nCut short by an interrupt: ") {
 		t.Errorf("status %d, %s%s", status, last, &out)
 	}
 }
@@ -273,7 +276,8 @@ func TestBenchMemory(t *testing.T) {
 	little := func() (uint64, bool) { return 300 << 20, true }
 	args := tiny(t, "--size", "2^26", "--backend", "cpu")
 	status, out, errs := cli(t, &app{available: little}, args...)
-	if status != exitUsage || out != "" || !strings.Contains(errs, "300.0 MiB available") || !strings.Contains(errs, "--force") || strings.Count(errs, "\n") != 1 {
+	if status != exitUsage || out != "" || !strings.Contains(errs, "300.0 MiB available") ||
+		!strings.Contains(errs, "--force") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 	none := func() (uint64, bool) { return 0, true }
@@ -293,7 +297,8 @@ func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"nonsense"}, {"bench", "x"}, {"bench", "--nonsense"}, {"bench", "--size", "big"}, {"bench", "--size", "2^29"},
 		{"bench", "--size", ""}, {"bench", "--curve", "p256"}, {"bench", "--group", "g3"}, {"bench", "--distribution", "odd"},
-		{"bench", "--path", "x"}, {"bench", "--format", "xml"}, {"bench", "--count", "0"}, {"bench", "--count", "x"}, {"bench", "--back-to-back=-1"}, {"bench", "--back-to-back=x"},
+		{"bench", "--path", "x"}, {"bench", "--format", "xml"}, {"bench", "--count", "0"},
+		{"bench", "--count", "x"}, {"bench", "--back-to-back=-1"}, {"bench", "--back-to-back=x"},
 		{"bench", "--backend", ""}, {"bench", "--backend", "cpu,,cpu"}, {"bench", "--out", filepath.Join(t.TempDir(), "no", "such", "dir")},
 		{"verify", "--size", "1"}, {"verify", "--cases", "-1"}, {"verify", "--format", "gobench"}, {"verify", "--curve", "x"},
 		{"backends", "--format", "x"}, {"devices", "x"}, {"version", "x"},
@@ -359,7 +364,8 @@ func TestBackendsAndDevices(t *testing.T) {
 	if status != exitFailed || errs != "msm: backends that do not open: plugin:y\n" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	for _, want := range []string{"cpu", "reference", "plugin:x", "not installed", "abababababab, verified", "plugin:y", "cdcdcdcdcdcd, not verified", "does not open", "anyone may write to /p"} {
+	for _, want := range []string{"cpu", "reference", "plugin:x", "not installed", "abababababab, verified",
+		"plugin:y", "cdcdcdcdcdcd, not verified", "does not open", "anyone may write to /p"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -398,7 +404,8 @@ func TestDiscoverPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{filepath.Join(one, "msm-backend-x"), filepath.Join(two, "msm-backend-x"), filepath.Join(two, "msm-backend-y")} {
+	for _, path := range []string{filepath.Join(one, "msm-backend-x"), filepath.Join(two, "msm-backend-x"),
+		filepath.Join(two, "msm-backend-y")} {
 		if runtime.GOOS == "windows" {
 			path += ".exe"
 		}
@@ -424,7 +431,8 @@ func TestDiscoverPlugins(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // whom a folder belongs to is not known there
 	}
-	if got[0].Problem != nil || got[1].Problem != nil || got[2].Problem != nil || got[0].HiddenBy != "" || got[1].HiddenBy != got[0].Path || got[2].HiddenBy != "" {
+	if got[0].Problem != nil || got[1].Problem != nil || got[2].Problem != nil || got[0].HiddenBy != "" ||
+		got[1].HiddenBy != got[0].Path || got[2].HiddenBy != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -438,7 +446,8 @@ func TestMissingPlugin(t *testing.T) {
 	t.Setenv("PATH", a.getenv("PATH"))
 	args := []string{"bench", "--size", "2^4", "--backend", "cuda"}
 	status, _, errs := cli(t, a, args...)
-	if status != exitFailed || strings.Count(errs, "\n") != 1 || len(errs) > 400 || !strings.Contains(errs, "make plugin-cuda") || strings.Contains(errs, "/nowhere") {
+	if status != exitFailed || strings.Count(errs, "\n") != 1 || len(errs) > 400 ||
+		!strings.Contains(errs, "make plugin-cuda") || strings.Contains(errs, "/nowhere") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if _, _, errs = cli(t, a, append(args, "-v")...); !strings.Contains(errs, "\n  "+filepath.Join("/nowhere/b", "msm-backend-cuda")) {
@@ -496,7 +505,8 @@ func TestVersion(t *testing.T) {
 	if status, out, errs := cli(t, &app{}, "--version"); status != exitOK || errs != "" || out != versions().String()+"\n" {
 		t.Errorf("status %d, %q, %q", status, out, errs)
 	}
-	if status, out, errs := cli(t, &app{}, "version"); status != exitOK || errs != "" || !strings.HasPrefix(out, "msm ") || strings.Count(out, "\n") != 1 {
+	if status, out, errs := cli(t, &app{}, "version"); status != exitOK || errs != "" ||
+		!strings.HasPrefix(out, "msm ") || strings.Count(out, "\n") != 1 {
 		t.Errorf("status %d, %q, %q", status, out, errs)
 	}
 }
@@ -541,7 +551,8 @@ func TestCacheDir(t *testing.T) {
 // TestStatusOfMistakes: what was mistyped has one status, whichever command it was given.
 func TestStatusOfMistakes(t *testing.T) {
 	for _, line := range []string{
-		"bench --backend nonsense", "bench prove --backend nonsense --hashes 1", "bench numbers --backend nonsense", "verify --backend nonsense", "verify numbers --backend nonsense",
+		"bench --backend nonsense", "bench prove --backend nonsense --hashes 1", "bench numbers --backend nonsense",
+		"verify --backend nonsense", "verify numbers --backend nonsense",
 		"tune --backend nonsense", "doctor --backend nonsense", "serve --backend nonsense",
 		"completion tcsh", "help nonsense", "help bench nonsense", "top a b", "version extra", "version --format xml",
 	} {
@@ -565,7 +576,8 @@ func TestNumbersCheckMemory(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	a := &app{open: wrongOpener, available: func() (uint64, bool) { return 1, true }}
-	if status, _, errs := cli(t, a, "bench", "numbers", "--n", "4", "--count", "1", "--force"); status != exitOK || !strings.Contains(errs, "starting nevertheless") {
+	if status, _, errs := cli(t, a, "bench", "numbers", "--n", "4", "--count", "1", "--force"); status != exitOK ||
+		!strings.Contains(errs, "starting nevertheless") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }
@@ -586,15 +598,18 @@ func TestFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-		if status != exitOK || errs != "" || err != nil || len(all) < 2 || !slices.Contains(all[0], "median ms") || !strings.Contains(out, "median ms") {
+		if status != exitOK || errs != "" || err != nil || len(all) < 2 || !slices.Contains(all[0], "median ms") ||
+			!strings.Contains(out, "median ms") {
 			t.Errorf("%s: status %d, %s, %v\n%s", line, status, errs, err, text)
 		}
 	}
 	var v version
-	if status, out, _ := cli(t, &app{}, "version", "--format", "json"); status != exitOK || json.Unmarshal([]byte(out), &v) != nil || v.Go != runtime.Version() || v.OS != runtime.GOOS {
+	if status, out, _ := cli(t, &app{}, "version", "--format", "json"); status != exitOK ||
+		json.Unmarshal([]byte(out), &v) != nil || v.Go != runtime.Version() || v.OS != runtime.GOOS {
 		t.Errorf("%+v", v)
 	}
-	if status, out, _ := cli(t, &app{}, "cache", "clear", "--cache", t.TempDir(), "--format", "json"); status != exitOK || !strings.Contains(out, `"removed": 0`) {
+	if status, out, _ := cli(t, &app{}, "cache", "clear", "--cache", t.TempDir(), "--format", "json"); status != exitOK ||
+		!strings.Contains(out, `"removed": 0`) {
 		t.Error(out)
 	}
 }

@@ -53,7 +53,8 @@ them. docs/howto/cluster.md says how to set one up.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.clusterUp(), a.clusterWork(), a.clusterProve(), a.clusterStatus(), a.clusterDrain(), a.clusterCancel(), a.clusterRetry(), a.clusterKeys())
+	c.AddCommand(a.clusterUp(), a.clusterWork(), a.clusterProve(), a.clusterStatus(), a.clusterDrain(),
+		a.clusterCancel(), a.clusterRetry(), a.clusterKeys())
 	return c
 }
 
@@ -117,13 +118,17 @@ Addresses other than loopback are served by TLS, to holders of tickets.`,
 	flags.StringVar(&f.dir, "dir", "", "folder for jobs, keys and tickets (default: pippin/cluster in $XDG_DATA_HOME, ~/.local/share)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:4222", "address")
 	flags.StringSliceVar(&f.hosts, "host", nil, "names and addresses by which others reach it, the one for tickets first")
-	flags.StringSliceVar(&f.clients, "client", nil, "clients that get a ticket of their own, client-NAME.json, and see nothing of each other's; NAME=60% reserves that share of the cards' time. Who is not listed any more is not let in")
-	flags.StringSliceVar(&f.workers, "worker", nil, "workers that get a ticket of their own, worker-NAME.json, in place of one for all. Who is not listed any more is not let in")
+	flags.StringSliceVar(&f.clients, "client", nil, "clients that get a ticket of their own, client-NAME.json, "+
+		"and see nothing of each other's; NAME=60% reserves that share of the cards' time. Who is not listed any more is not let in")
+	flags.StringSliceVar(&f.workers, "worker", nil,
+		"workers that get a ticket of their own, worker-NAME.json, in place of one for all. Who is not listed any more is not let in")
 	flags.StringSliceVar(&f.peers, "peer", nil, "addresses of the other servers of this cluster, HOST:PORT of their --listen-peers")
 	flags.StringVar(&f.listenPeers, "listen-peers", ":6222", "address for them")
 	flags.StringVar(&f.name, "name-of-server", "", "among its peers (default the host's)")
-	flags.BoolVar(&f.rotate, "rotate", false, "begin with new tickets and a new key for witnesses; the old tickets are refused, jobs that wait are proved")
-	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: as before in this folder, in a new one half of what is free)")
+	flags.BoolVar(&f.rotate, "rotate", false,
+		"begin with new tickets and a new key for witnesses; the old tickets are refused, jobs that wait are proved")
+	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: as before in "+
+		"this folder, in a new one half of what is free)")
 	flags.StringVar(&f.join, "join", "", "an administrator's ticket for a NATS server that is there, instead of one in this process")
 	flags.BoolVar(&f.work, "work", false, "be a worker too")
 	flags.StringVar(&f.metrics, "metrics", "", metricsHelp)
@@ -136,7 +141,8 @@ const metricsHelp = "address of /metrics, /healthz and /readyz, such as :9465, w
 
 // serveMetrics serves metrics and checks at an address until ctx ends. That it cannot
 // listen there is an error at once.
-func (a *app) serveMetrics(ctx context.Context, group *errgroup.Group, address string, healthy, ready func() error, all ...prometheus.Collector) error {
+func (a *app) serveMetrics(ctx context.Context, group *errgroup.Group, address string, healthy,
+	ready func() error, all ...prometheus.Collector) error {
 	if address == "" {
 		return nil
 	}
@@ -432,7 +438,8 @@ func (a *app) clusterProve() *cobra.Command {
 		Long: `Have full witnesses proved by a cluster, and verify the proofs. Circuit, keys and
 witnesses are files as gnark writes them (WriteTo, WriteRawTo). The proof of a witness
 is written to a file beside it, with the ending .proof.`,
-		Example: `  msm cluster prove --system groth16 --curve bn254 --circuit c.r1cs --proving-key c.pk --verifying-key c.vk first.wtns second.wtns`,
+		Example: `  msm cluster prove --system groth16 --curve bn254 --circuit c.r1cs --proving-key c.pk ` +
+			`--verifying-key c.vk first.wtns second.wtns`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("no witness is named")}
@@ -454,7 +461,8 @@ is written to a file beside it, with the ending .proof.`,
 	flags.IntVar(&f.flying, "in-flight", 64, "witnesses on their way at a time")
 	flags.IntVar(&f.priority, "priority", 0, "jobs of this client with a higher one are begun first")
 	flags.StringVar(&f.name, "name", "", "of the job of one witness: a second job of that name is the first one")
-	flags.StringSliceVar(&f.after, "after", nil, "names of jobs that must be proved before these are begun, submitted by anybody with this ticket")
+	flags.StringSliceVar(&f.after, "after", nil,
+		"names of jobs that must be proved before these are begun, submitted by anybody with this ticket")
 	flags.DurationVar(&f.within, "within", 0, "proofs that are not begun then are not made (default no limit)")
 	return c
 }
@@ -489,7 +497,8 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 		ctx, over = tracing.Observer(traces).Begin(ctx, engine.Phase{Kind: engine.PhaseProve, Jobs: len(files)})
 		defer func() { over(err) }()
 	}
-	p, err := c.AddFrom(ctx, cluster.Work{System: f.system, Curve: curve.String(), Solidity: f.solidity}, fileOf(f.circuit), fileOf(f.proving), fileOf(f.verifying))
+	p, err := c.AddFrom(ctx, cluster.Work{System: f.system, Curve: curve.String(), Solidity: f.solidity},
+		fileOf(f.circuit), fileOf(f.proving), fileOf(f.verifying))
 	if err != nil {
 		return err
 	}
@@ -573,7 +582,8 @@ func (a *app) clusterStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tableOr(format, func(w io.Writer) error { return writeCluster(w, s) }, func(w io.Writer) error { return writeJSON(w, s) })(a.stdout)
+			return tableOr(format, func(w io.Writer) error { return writeCluster(w, s) },
+				func(w io.Writer) error { return writeJSON(w, s) })(a.stdout)
 		},
 	}
 	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
@@ -604,13 +614,16 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 		if k.Draining {
 			name += " (draining)"
 		}
-		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", len(k.InHand), k.Jobs), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError})
+		rows = append(rows, []string{
+			name, fmt.Sprintf("%d of %d", len(k.InHand), k.Jobs), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError,
+		})
 	}
 	for _, name := range s.Silent {
 		rows = append(rows, []string{name + " (does not answer)", "", "", "", "", ""})
 	}
 	if err := section(w, table.Fit(w), []table.Column{
-		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "done", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "returned", Keep: 2}, {Head: "last problem", Keep: 1},
+		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "done", Keep: table.Never},
+		{Head: "failed", Keep: 3}, {Head: "returned", Keep: 2}, {Head: "last problem", Keep: 1},
 	}, rows); err != nil {
 		return err
 	}
@@ -618,11 +631,13 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 		rows = nil
 		for _, tenant := range slices.Sorted(maps.Keys(s.Ledger.Clients)) {
 			u := s.Ledger.Clients[tenant]
-			rows = append(rows, []string{s.Ledger.Name(tenant), fmt.Sprint(u.Proved), fmt.Sprint(u.Dead), fmt.Sprint(u.Cancelled), fmt.Sprint(u.Late),
+			rows = append(rows, []string{s.Ledger.Name(tenant), fmt.Sprint(u.Proved), fmt.Sprint(u.Dead),
+				fmt.Sprint(u.Cancelled), fmt.Sprint(u.Late),
 				fmt.Sprintf("%.0f", u.Card), fmt.Sprintf("%.0f", u.Milliseconds)})
 		}
 		if err := section(w, table.Fit(w), []table.Column{
-			{Head: "client", Keep: table.Never}, {Head: "proved", Keep: table.Never}, {Head: "dead", Keep: 4}, {Head: "cancelled", Keep: 2}, {Head: "late", Keep: 1}, {Head: "backend ms", Keep: table.Never}, {Head: "worker ms", Keep: 3},
+			{Head: "client", Keep: table.Never}, {Head: "proved", Keep: table.Never}, {Head: "dead", Keep: 4},
+			{Head: "cancelled", Keep: 2}, {Head: "late", Keep: 1}, {Head: "backend ms", Keep: table.Never}, {Head: "worker ms", Keep: 3},
 		}, rows); err != nil {
 			return err
 		}
@@ -631,7 +646,8 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 	for _, d := range s.Dead {
 		rows = append(rows, []string{d.ID, ago(time.Since(d.At)), d.Reason})
 	}
-	return section(w, table.Fit(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
+	return section(w, table.Fit(w), []table.Column{{Head: "dead job", Keep: table.Never},
+		{Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
 }
 
 func (a *app) clusterDrain() *cobra.Command {
@@ -752,7 +768,8 @@ again.`,
 						}
 					}
 				}
-				return tableOr(format, func(w io.Writer) error { return writeKeys(w, all, remove) }, func(w io.Writer) error { return writeJSON(w, all) })(a.stdout)
+				return tableOr(format, func(w io.Writer) error { return writeKeys(w, all, remove) },
+					func(w io.Writer) error { return writeJSON(w, all) })(a.stdout)
 			})
 		},
 	}

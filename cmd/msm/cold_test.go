@@ -24,8 +24,10 @@ func TestBenchCold(t *testing.T) {
 	if status, out, errs = cli(t, &app{}, args...); status != exitOK || !strings.Contains(out, "  yes\n") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
-	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--start", "--circuit", "mimc,ecdsa"}, {"--circuit", "x"}, {"--circuit", "squares", "--squares", "1"}} {
-		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "cold"}, args...)...); status != exitUsage || out != "" || errs == "" {
+	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--start", "--circuit", "mimc,ecdsa"},
+		{"--circuit", "x"}, {"--circuit", "squares", "--squares", "1"}} {
+		if status, out, errs := cli(t, &app{open: nothingOpens(t)},
+			append([]string{"bench", "cold"}, args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

@@ -20,7 +20,8 @@ func TestBenchCompare(t *testing.T) {
 			samples = append(samples, fmt.Sprint(median+0.01*float64(i)))
 		}
 		path := filepath.Join(dir, name)
-		text := fmt.Sprintf(`{"runs": [{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "backend": "cuda", "median_ms": %v, "samples_ms": [%s]}]}`, median, strings.Join(samples, ", "))
+		text := fmt.Sprintf(`{"runs": [{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "backend": `+
+			`"cuda", "median_ms": %v, "samples_ms": [%s]}]}`, median, strings.Join(samples, ", "))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,8 @@ func TestBenchCompare(t *testing.T) {
 		{[]string{old, filepath.Join(dir, "none")}, exitUsage, "msm: open " + filepath.Join(dir, "none") + ": "},
 	} {
 		status, out, errs := cli(t, &app{}, append([]string{"bench", "compare"}, c.args...)...)
-		if status != c.status || !strings.HasPrefix(errs, c.says) || c.says == "" && errs != "" || strings.Contains(out, "groth16 ecdsa bn254 auto cuda") != (status != exitUsage) {
+		if status != c.status || !strings.HasPrefix(errs, c.says) || c.says == "" && errs != "" ||
+			strings.Contains(out, "groth16 ecdsa bn254 auto cuda") != (status != exitUsage) {
 			t.Errorf("%q: status %d, %s%s", c.args, status, out, errs)
 		}
 	}

@@ -64,7 +64,8 @@ func TestConfig(t *testing.T) {
 	if err := c.ExecuteContext(t.Context()); err != nil || runs != 2 || hangup.Load() != nil {
 		t.Error(err, runs)
 	}
-	for text, want := range map[string]string{"nn: 1\n": "no flag --nn", "n: x\n": "--n", "a: {b: c}\n": "neither a value nor a list", "a: [": "yaml"} {
+	for text, want := range map[string]string{"nn: 1\n": "no flag --nn", "n: x\n": "--n",
+		"a: {b: c}\n": "neither a value nor a list", "a: [": "yaml"} {
 		write(text)
 		c := build(func(*cobra.Command, []string) error { t.Error("it ran"); return nil })
 		c.SetArgs([]string{"--config", file})
@@ -84,7 +85,8 @@ func TestClusterServesMetrics(t *testing.T) {
 	defer taken.Close()
 	up := func(ctx context.Context, address string, more ...string) (int, string) {
 		var out strings.Builder
-		args := []string{"cluster", "up", "--dir", filepath.Join(t.TempDir(), "c"), "--listen", "127.0.0.1:0", "--metrics", address, "--room", "64MiB", "--log-format", "json"}
+		args := []string{"cluster", "up", "--dir", filepath.Join(t.TempDir(), "c"), "--listen", "127.0.0.1:0",
+			"--metrics", address, "--room", "64MiB", "--log-format", "json"}
 		status := run(ctx, &app{stdout: io.Discard, stderr: &out, getenv: func(string) string { return "" }}, append(args, more...))
 		return status, out.String()
 	}
@@ -97,7 +99,9 @@ func TestClusterServesMetrics(t *testing.T) {
 		metrics []string
 	}{
 		{"alone", nil, []string{`pippin_cluster_workers{state="working"} 0`, "\npippin_build_info{"}},
-		{"with a worker", []string{"--work", "--cache", t.TempDir()}, []string{`pippin_cluster_workers{state="working"} 1`, "\npippin_build_info{", "\npippin_backend_preferred{"}},
+		{"with a worker", []string{"--work", "--cache", t.TempDir()}, []string{
+			`pippin_cluster_workers{state="working"} 1`, "\npippin_build_info{", "\npippin_backend_preferred{",
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			socket := "unix:" + filepath.Join(t.TempDir(), "m")

@@ -121,7 +121,8 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 
 // world gathers all facts.
 func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGroup) *doctor.World {
-	w := &doctor.World{Asked: asked, Program: versions().String(), Build: build.This(), Kernels: kernels.Digest(), Temp: doctor.Folder{Path: os.TempDir()}}
+	w := &doctor.World{Asked: asked, Program: versions().String(), Build: build.This(),
+		Kernels: kernels.Digest(), Temp: doctor.Folder{Path: os.TempDir()}}
 	w.System, w.NVIDIA = doctor.Look(a.getenv)
 	memory, known := a.memory()
 	w.System.Available, w.System.Unknown = memory, !known
@@ -133,7 +134,9 @@ func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGr
 		w.Cache = doctor.LookAt(dir)
 	}
 	for _, f := range a.plugins() {
-		w.Plugins = append(w.Plugins, doctor.Plugin{Name: f.Name, Path: f.Path, Checksum: f.Checksum, Verified: f.Verified, HiddenBy: f.HiddenBy, Problem: f.Problem})
+		w.Plugins = append(w.Plugins, doctor.Plugin{
+			Name: f.Name, Path: f.Path, Checksum: f.Checksum, Verified: f.Verified, HiddenBy: f.HiddenBy, Problem: f.Problem,
+		})
 	}
 	names := asked
 	if len(names) == 0 {

@@ -39,27 +39,33 @@ func (d diagnosis) finding(check string, s doctor.State) string {
 func TestDoctor(t *testing.T) {
 	nothing := func(plugin.Search) []plugin.Found { return nil }
 	a := &app{open: wrongOpener, discover: nothing}
-	if status, d := diagnose(t, a); status != exitOK || !strings.HasPrefix(d.finding("backend cpu", doctor.OK), "opens: gnark-crypto") || d.finding("program", doctor.OK) != versions().String() {
+	if status, d := diagnose(t, a); status != exitOK || !strings.HasPrefix(d.finding("backend cpu", doctor.OK),
+		"opens: gnark-crypto") || d.finding("program", doctor.OK) != versions().String() {
 		t.Errorf("status %d, %+v", status, d)
 	}
-	if status, d := diagnose(t, a, "--backend", "cpu,wrong"); status != exitFailed || !strings.Contains(d.finding("backend wrong", doctor.Failed), "WRONG") {
+	if status, d := diagnose(t, a, "--backend", "cpu,wrong"); status != exitFailed ||
+		!strings.Contains(d.finding("backend wrong", doctor.Failed), "WRONG") {
 		t.Errorf("status %d, %+v", status, d)
 	}
-	if status, d := diagnose(t, a, "--backend", "other"); status != exitFailed || !strings.Contains(d.finding("backend other", doctor.Failed), "unknown backend") {
+	if status, d := diagnose(t, a, "--backend", "other"); status != exitFailed ||
+		!strings.Contains(d.finding("backend other", doctor.Failed), "unknown backend") {
 		t.Errorf("status %d, %+v", status, d)
 	}
 	// A plugin that must not be started has failed, if it is wanted.
 	bad := func(plugin.Search) []plugin.Found {
 		return []plugin.Found{{Name: "cuda", Path: "/x/msm-backend-cuda", Problem: errors.New("others can write")}}
 	}
-	if status, d := diagnose(t, &app{open: wrongOpener, discover: bad}); status != exitFailed || d.finding("plugin cuda", doctor.Failed) == "" {
+	if status, d := diagnose(t, &app{open: wrongOpener, discover: bad}); status != exitFailed ||
+		d.finding("plugin cuda", doctor.Failed) == "" {
 		t.Errorf("status %d, %+v", status, d)
 	}
-	if status, d := diagnose(t, &app{open: wrongOpener, discover: bad}, "--backend", "cpu"); status != exitOK || d.finding("plugin cuda", doctor.Note) == "" {
+	if status, d := diagnose(t, &app{open: wrongOpener, discover: bad}, "--backend", "cpu"); status != exitOK ||
+		d.finding("plugin cuda", doctor.Note) == "" {
 		t.Errorf("status %d, %+v", status, d)
 	}
 	// What is not installed.
-	if status, d := diagnose(t, &app{}, "--backend", "plugin:none"); status != exitFailed || d.finding("backend plugin:none", doctor.Failed) != "not installed" {
+	if status, d := diagnose(t, &app{}, "--backend", "plugin:none"); status != exitFailed ||
+		d.finding("backend plugin:none", doctor.Failed) != "not installed" {
 		t.Errorf("status %d, %+v", status, d)
 	}
 }
@@ -68,7 +74,8 @@ func TestDoctorText(t *testing.T) {
 	nothing := func(plugin.Search) []plugin.Found { return nil }
 	a := &app{open: wrongOpener, discover: nothing}
 	status, out, errs := cli(t, a, "doctor", "--curve", "bn254", "--group", "g1")
-	if status != exitOK || errs != "" || !strings.HasSuffix(out, "\nReady.\n") || !strings.Contains(out, "-> nothing but the backend cuda needs") {
+	if status != exitOK || errs != "" || !strings.HasSuffix(out, "\nReady.\n") ||
+		!strings.Contains(out, "-> nothing but the backend cuda needs") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
 	if status, out, errs = cli(t, a, "doctor", "--curve", "bn254", "--quiet"); status != exitOK || out+errs != "" {
@@ -78,7 +85,8 @@ func TestDoctorText(t *testing.T) {
 	if status != exitFailed || strings.Count(out, "\n") != 2 || errs != "msm: not ready\n" {
 		t.Errorf("quiet: status %d, %s%s", status, errs, out)
 	}
-	for _, args := range [][]string{{"--curve", "bn255"}, {"--format", "json", "--quiet"}, {"--format", "xml"}, {"--timeout", "soon"}, {"more"}} {
+	for _, args := range [][]string{{"--curve", "bn255"}, {"--format", "json", "--quiet"},
+		{"--format", "xml"}, {"--timeout", "soon"}, {"more"}} {
 		if status, _, _ := cli(t, a, append([]string{"doctor"}, args...)...); status != exitUsage {
 			t.Errorf("%v: status %d", args, status)
 		}
@@ -92,8 +100,10 @@ func TestDoctorEnds(t *testing.T) {
 		return nil, backend.Ended(ctx)
 	}
 	begin := time.Now()
-	status, d := diagnose(t, &app{open: hangs, discover: func(plugin.Search) []plugin.Found { return nil }}, "--timeout", "10ms", "--backend", "cpu")
-	if status != exitFailed || !strings.Contains(d.finding("backend cpu", doctor.Failed), "no answer within 10ms (--timeout)") || time.Since(begin) > 20*time.Second {
+	status, d := diagnose(t, &app{open: hangs, discover: func(plugin.Search) []plugin.Found { return nil }},
+		"--timeout", "10ms", "--backend", "cpu")
+	if status != exitFailed || !strings.Contains(d.finding("backend cpu", doctor.Failed), "no answer within 10ms (--timeout)") ||
+		time.Since(begin) > 20*time.Second {
 		t.Errorf("status %d after %v, %+v", status, time.Since(begin), d)
 	}
 }

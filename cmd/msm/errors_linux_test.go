@@ -48,10 +48,13 @@ func TestErrorsGolden(t *testing.T) {
 		"backends --plugin-dir " + name("sums"),
 		"devices --plugin-dir " + name("open"),
 		"bnech", "bench --sizes 2^20", "bench twice", "verify --format gobench",
-		"bench --size 2^2O", "bench --size 2^30", "bench --curve bn255", "bench --curve secp256k1", "bench --group g3", "bench --distribution unifrm",
+		"bench --size 2^2O", "bench --size 2^30", "bench --curve bn255", "bench --curve secp256k1",
+		"bench --group g3", "bench --distribution unifrm",
 		"bench --path arna", "bench --format jsn", "bench --count 0", "bench --backend cpu,,cuda",
-		"bench prove --circuit ecsda", "bench prove --system plonkk", "bench prove --system plonk --merge never", "bench prove --circuit recursion --curve bn254 --cache " + name("cache"),
-		"bench --out " + name("no/r.json"), "bench --out " + dir, "bench --plot " + name("p.gif"), "bench --out " + name("r") + " --plot " + name("r"),
+		"bench prove --circuit ecsda", "bench prove --system plonkk", "bench prove --system plonk --merge never",
+		"bench prove --circuit recursion --curve bn254 --cache " + name("cache"),
+		"bench --out " + name("no/r.json"), "bench --out " + dir, "bench --plot " + name("p.gif"),
+		"bench --out " + name("r") + " --plot " + name("r"),
 		"bench --size 2^24", "bench --size 2^20", "cache clear --older yesterday",
 	} {
 		a := &app{

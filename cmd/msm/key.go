@@ -169,7 +169,8 @@ func (a *app) keyCheck(ctx context.Context, f keyFlags, path string) error {
 		if points == 0 {
 			what = "all points are" // a verifying key's
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s: %s, %s, %s: %s on the curve and in the subgroup of order r\nsha256 %s\n", path, d.Kind, d.Curve, d.Form, what, d.SHA256)
+		_, err = fmt.Fprintf(a.stdout, "%s: %s, %s, %s: %s on the curve and in the subgroup of order r\nsha256 %s\n",
+			path, d.Kind, d.Curve, d.Form, what, d.SHA256)
 	}
 	if invalid {
 		return fmt.Errorf("%w: %w", errBadKey, err)
@@ -206,7 +207,8 @@ func (a *app) keyConvert(ctx context.Context, f keyFlags, path string) error {
 	}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s, %s, from %s (%s) to %s (%s)\n", f.out, d.Kind, d.Curve, d.Form, units.FormatBytes(uint64(d.Bytes)), f.form, units.FormatBytes(uint64(size)))
+	_, err = fmt.Fprintf(a.stdout, "%s: %s, %s, from %s (%s) to %s (%s)\n", f.out, d.Kind, d.Curve,
+		d.Form, units.FormatBytes(uint64(d.Bytes)), f.form, units.FormatBytes(uint64(size)))
 	return err
 }
 

@@ -38,12 +38,14 @@ func keyFile(t *testing.T, spoil func(*kzg.SRS)) string {
 func TestKey(t *testing.T) {
 	path := keyFile(t, func(*kzg.SRS) {})
 	status, out, errs := cli(t, &app{}, "key", "info", path)
-	if status != exitOK || errs != "" || !strings.Contains(out, "kzg-srs, bls12-381, compressed") || !strings.Contains(out, "Pk.G1") || !strings.Contains(out, "sha256 ") {
+	if status != exitOK || errs != "" || !strings.Contains(out, "kzg-srs, bls12-381, compressed") ||
+		!strings.Contains(out, "Pk.G1") || !strings.Contains(out, "sha256 ") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
 	var d keys.Description
 	status, out, errs = cli(t, &app{}, "key", "info", path, "--format", "json")
-	if err := json.Unmarshal([]byte(out), &d); err != nil || status != exitOK || d.Kind != keys.SRS || len(d.Parts) != 1 || d.Parts[0].Points != 9 {
+	if err := json.Unmarshal([]byte(out), &d); err != nil || status != exitOK || d.Kind != keys.SRS ||
+		len(d.Parts) != 1 || d.Parts[0].Points != 9 {
 		t.Errorf("status %d, %v, %s%s", status, err, errs, out)
 	}
 	var checked checkedKey
@@ -54,10 +56,12 @@ func TestKey(t *testing.T) {
 	from := path
 	for _, form := range []string{"raw", "dump", "compressed"} {
 		to := filepath.Join(t.TempDir(), form)
-		if status, out, errs := cli(t, &app{}, "key", "convert", from, "--to", form, "--out", to); status != exitOK || errs != "" || !strings.Contains(out, " to "+form) {
+		if status, out, errs := cli(t, &app{}, "key", "convert", from, "--to", form, "--out", to); status != exitOK ||
+			errs != "" || !strings.Contains(out, " to "+form) {
 			t.Fatalf("status %d, %s%s", status, errs, out)
 		}
-		if status, out, _ := cli(t, &app{}, "key", "check", to); status != exitOK || !strings.Contains(out, ", "+form+": all 9 points are on the curve") {
+		if status, out, _ := cli(t, &app{}, "key", "check", to); status != exitOK ||
+			!strings.Contains(out, ", "+form+": all 9 points are on the curve") {
 			t.Errorf("status %d, %s", status, out)
 		}
 		from = to
@@ -93,11 +97,13 @@ func TestKeyIsBad(t *testing.T) {
 	}
 	var checked checkedKey
 	status, out, _ = cli(t, &app{}, "key", "check", path, "--format", "json")
-	if err := json.Unmarshal([]byte(out), &checked); err != nil || status != exitFailed || checked.Valid || !strings.Contains(checked.Problem, place) {
+	if err := json.Unmarshal([]byte(out), &checked); err != nil || status != exitFailed || checked.Valid ||
+		!strings.Contains(checked.Problem, place) {
 		t.Errorf("status %d, %v, %s", status, err, out)
 	}
 	folder := t.TempDir()
-	if status, _, errs := cli(t, &app{}, "key", "convert", path, "--to", "raw", "--out", filepath.Join(folder, "raw")); status != exitFailed || !strings.Contains(errs, place) {
+	if status, _, errs := cli(t, &app{}, "key", "convert", path, "--to", "raw", "--out",
+		filepath.Join(folder, "raw")); status != exitFailed || !strings.Contains(errs, place) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
@@ -108,11 +114,13 @@ func TestKeyIsBad(t *testing.T) {
 func TestKeyUsage(t *testing.T) {
 	path := keyFile(t, func(*kzg.SRS) {})
 	for _, args := range [][]string{
-		{"info"}, {"info", path, path}, {"info", filepath.Join(t.TempDir(), "missing")}, {"info", t.TempDir()}, {"info", path, "--kind", "x"}, {"info", path, "--curve", "x"},
+		{"info"}, {"info", path, path}, {"info", filepath.Join(t.TempDir(), "missing")}, {"info", t.TempDir()},
+		{"info", path, "--kind", "x"}, {"info", path, "--curve", "x"},
 		{"check", path, "--format", "csv"}, {"check", path, "--backend", "cpu,reference"},
 		{"convert", path}, {"convert", path, "--to", "raw"}, {"convert", path, "--to", "x", "--out", "y"}, {"x"},
 	} {
-		if status, out, errs := cli(t, &app{}, append([]string{"key"}, args...)...); status != exitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
+		if status, out, errs := cli(t, &app{}, append([]string{"key"}, args...)...); status != exitUsage ||
+			out != "" || !strings.HasPrefix(errs, "msm: ") {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

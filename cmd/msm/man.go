@@ -43,7 +43,8 @@ func writeMan(root *cobra.Command, dir string) error {
 		return err
 	}
 	root.DisableAutoGenTag = true
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "MSM", Section: "1", Source: "pippin", Manual: "pippin", Date: &date}, dir); err != nil {
+	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "MSM", Section: "1", Source: "pippin",
+		Manual: "pippin", Date: &date}, dir); err != nil {
 		return err
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))

@@ -28,12 +28,14 @@ func TestMeasurements(t *testing.T) {
 				t.Errorf("%s does not name msm %s (%v)", document, name, err)
 			}
 		}
-		for _, args := range [][]string{{"--count", "0"}, {"--backend", ""}, {"--backend", "cpu,,cpu"}, {"--format", "xml"}, {"x"}, {"--out", filepath.Join(t.TempDir(), "no", "r.json")}} {
+		for _, args := range [][]string{{"--count", "0"}, {"--backend", ""}, {"--backend", "cpu,,cpu"},
+			{"--format", "xml"}, {"x"}, {"--out", filepath.Join(t.TempDir(), "no", "r.json")}} {
 			line := append(strings.Fields(name), args...)
 			if c.Flag("cache") != nil {
 				line = append(line, "--cache", t.TempDir())
 			}
-			if status, out, errs := cli(t, &app{open: nothingOpens(t)}, line...); status != exitUsage || out != "" || strings.Count(errs, "\n") != 1 {
+			if status, out, errs := cli(t, &app{open: nothingOpens(t)}, line...); status != exitUsage ||
+				out != "" || strings.Count(errs, "\n") != 1 {
 				t.Errorf("%q: status %d, %s%s", line, status, errs, out)
 			}
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 func TestBenchNTT(t *testing.T) {
-	status, out, errs := cli(t, &app{}, "bench", "ntt", "--curve", "all", "--size", "2^4,2^9", "--batch", "3", "--count", "2", "--format", "json")
+	status, out, errs := cli(t, &app{}, "bench", "ntt", "--curve", "all", "--size", "2^4,2^9", "--batch",
+		"3", "--count", "2", "--format", "json")
 	var r record.Record[report.Run]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 4*2*5 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
@@ -20,11 +21,14 @@ func TestBenchNTT(t *testing.T) {
 			t.Errorf("%+v", run)
 		}
 	}
-	if status, out, errs = cli(t, &app{}, "bench", "ntt", "--way", "inverse-coset", "--size", "2^4", "--count", "1"); status != exitOK || !strings.Contains(out, "reversed to natural, inverse, on a coset") || !strings.Contains(out, "yes") {
+	if status, out, errs = cli(t, &app{}, "bench", "ntt", "--way", "inverse-coset", "--size", "2^4", "--count",
+		"1"); status != exitOK || !strings.Contains(out, "reversed to natural, inverse, on a coset") || !strings.Contains(out, "yes") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
-	for _, args := range [][]string{{"--way", "back"}, {"--size", "20"}, {"--size", "1"}, {"--count", "0"}, {"--batch", "0"}, {"--curve", "p256"}, {"--format", "gobench"}} {
-		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "ntt"}, args...)...); status != exitUsage || out != "" || errs == "" {
+	for _, args := range [][]string{{"--way", "back"}, {"--size", "20"}, {"--size", "1"}, {"--count", "0"},
+		{"--batch", "0"}, {"--curve", "p256"}, {"--format", "gobench"}} {
+		if status, out, errs := cli(t, &app{open: nothingOpens(t)},
+			append([]string{"bench", "ntt"}, args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

@@ -21,7 +21,8 @@ const (
 )
 
 func TestBenchNumbers(t *testing.T) {
-	status, out, errs := cli(t, &app{}, "bench", "numbers", "--op", "mulmod,add", "--bits", "64", "--n", "8", "--count", "2", "--check", "--format", "json")
+	status, out, errs := cli(t, &app{}, "bench", "numbers", "--op", "mulmod,add", "--bits", "64", "--n",
+		"8", "--count", "2", "--check", "--format", "json")
 	var r record.Record[report.Run]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || errs != "" || len(r.Runs) < 2 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
@@ -56,7 +57,8 @@ func TestVerifyNumbersRecord(t *testing.T) {
 	if err := json.Unmarshal(text, &r); err != nil || r.Machine.Commit != "abc" || len(r.Runs) != 2 {
 		t.Fatalf("%v: %s", err, text)
 	}
-	if last := r.Runs[1]; last.Op != bench.OpVerify || last.Backend != "cpu" || last.Cases != "random programs" || last.Tried != 20 || last.Failed != 0 {
+	if last := r.Runs[1]; last.Op != bench.OpVerify || last.Backend != "cpu" || last.Cases != "random programs" ||
+		last.Tried != 20 || last.Failed != 0 {
 		t.Errorf("%+v", last)
 	}
 }
@@ -70,7 +72,8 @@ func TestNumbersTables(t *testing.T) {
 	if status != exitOK || errs != "" || !strings.Contains(table, "schoolbook") || !strings.Contains(table, "\n  2048") {
 		t.Fatalf("status %d, %s%s", status, errs, table)
 	}
-	if err := errors.Join(os.WriteFile(svg, []byte("old"), 0o600), os.WriteFile(text, []byte(strings.Repeat("old", 1<<15)), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(svg, []byte("old"), 0o600),
+		os.WriteFile(text, []byte(strings.Repeat("old", 1<<15)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--plot", svg, "--out", text}, {"--plot", png}} {

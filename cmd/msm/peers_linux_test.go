@@ -27,14 +27,16 @@ func TestBenchPeers(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"theirs":     fmt.Sprintf("#!/bin/sh\necho ready\nwhile read -r line; do echo 5 %s; done\n", hex.EncodeToString(answer)),
-		"peers.json": `{"nvcc": "13.0", "flags": "-O3", "programs": [{"name": "theirs", "library": "theirs", "commit": "c0ffee", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [4]}]}`,
+		"theirs": fmt.Sprintf("#!/bin/sh\necho ready\nwhile read -r line; do echo 5 %s; done\n", hex.EncodeToString(answer)),
+		"peers.json": `{"nvcc": "13.0", "flags": "-O3", "programs": [{"name": "theirs", "library": "theirs", ` +
+			`"commit": "c0ffee", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [4]}]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"bench", "peers", "--programs", folder, "--backend", "cpu", "--size", "16", "--count", "3", "--cache", filepath.Join(folder, "cache")}
+	args := []string{"bench", "peers", "--programs", folder, "--backend", "cpu", "--size", "16",
+		"--count", "3", "--cache", filepath.Join(folder, "cache")}
 	out := filepath.Join(folder, "record.json")
 	status, table, errs := cli(t, &app{}, append(args, "--format", "json", "--out", out)...)
 	text, err := os.ReadFile(out)
@@ -45,10 +47,12 @@ func TestBenchPeers(t *testing.T) {
 	if err := json.Unmarshal(text, &r); status != exitOK || err != nil || len(r.Runs) != 2 || !strings.Contains(table, "theirs") {
 		t.Fatalf("status %d, %v, %s%s%s", status, err, table, errs, text)
 	}
-	if theirs := r.Runs[1]; theirs.Inputs["library"] != "theirs" || theirs.Median != 5 || !theirs.Checked || theirs.Sizes["multiples"] != 4 || theirs.Notes["commit"] != "c0ffee" {
+	if theirs := r.Runs[1]; theirs.Inputs["library"] != "theirs" || theirs.Median != 5 || !theirs.Checked ||
+		theirs.Sizes["multiples"] != 4 || theirs.Notes["commit"] != "c0ffee" {
 		t.Errorf("%+v", theirs)
 	}
-	for _, change := range [][]string{{"--programs", "/nowhere"}, {"--only", "another"}, {"--size", "12"}, {"--curve", "p256"}, {"--count", "0"}, {"--format", "gobench"}} {
+	for _, change := range [][]string{{"--programs", "/nowhere"}, {"--only", "another"}, {"--size", "12"},
+		{"--curve", "p256"}, {"--count", "0"}, {"--format", "gobench"}} {
 		if status, out, errs := cli(t, &app{}, append(args, change...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", change, status, errs, out)
 		}

@@ -80,11 +80,14 @@ Groth16's, which is less than its bases', is not.`,
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
 	flags.StringVar(&f.key, "key", "", "file of a gnark proving key of --curve, instead of --size and --group")
-	flags.StringVar(&f.constraints, "constraints", "", "file of a gnark constraint system of --curve, instead of --size and --group: at most so many points")
+	flags.StringVar(&f.constraints, "constraints", "",
+		"file of a gnark constraint system of --curve, instead of --size and --group: at most so many points")
 	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), "of --key and --constraints: groth16, plonk")
-	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda, without its plugin all that were measured)")
+	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+
+		" (default those of the backend cuda, without its plugin all that were measured)")
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
-	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, itself included: 1 is none, 0 what the backend chooses")
+	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, "+
+		"itself included: 1 is none, 0 what the backend chooses")
 	addFormat(c, &f.format, formats)
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "group", backend.Groups(), "all")
@@ -144,7 +147,8 @@ func (f *planFlags) work() (*planning.Work, error) {
 		defer file.Close()
 		proof, err := planning.Proof(bufio.NewReaderSize(file, 1<<20), f.key != "", system, curves[0])
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w: is it of --curve %v and --system %s, and written by gnark's WriteTo or WriteRawTo?", backend.ErrInvalidInput, path, err, curves[0], system)
+			return nil, fmt.Errorf("%w: %s: %w: is it of --curve %v and --system %s, and written by gnark's WriteTo or WriteRawTo?",
+				backend.ErrInvalidInput, path, err, curves[0], system)
 		}
 		return proof, nil
 	}
@@ -220,7 +224,10 @@ func (a *app) planCards(ctx context.Context, f planFlags) (cards []planning.Card
 			}
 		}
 		if used == 0 {
-			return nil, usageError{fmt.Errorf("--card: unknown card %q: there are no records of it (of %s there are); with --memory it is planned for, without times", name, strings.Join(known, ", "))}
+			return nil, usageError{
+				fmt.Errorf("--card: unknown card %q: there are no records of it (of %s there are); with --memory "+
+					"it is planned for, without times", name, strings.Join(known, ", ")),
+			}
 		}
 		c, err := a.newPlanCard(name, used, false)
 		if err != nil {
@@ -259,8 +266,10 @@ func short(v float64) string {
 
 func writePlans(w io.Writer, all []planning.Plan, proof bool) error {
 	columns := []table.Column{
-		{Head: "card", Keep: 4}, {Head: "of", Keep: table.Never}, {Head: "points", Keep: table.Never}, {Head: "windows", Keep: 1}, {Head: "buckets", Keep: 0},
-		{Head: "steps", Keep: 0}, {Head: "bases", Keep: 3}, {Head: "multiples", Keep: 3}, {Head: "work", Keep: 3}, {Head: "host", Keep: 2}, {Head: "time", Keep: table.Never},
+		{Head: "card", Keep: 4}, {Head: "of", Keep: table.Never}, {Head: "points", Keep: table.Never},
+		{Head: "windows", Keep: 1}, {Head: "buckets", Keep: 0},
+		{Head: "steps", Keep: 0}, {Head: "bases", Keep: 3}, {Head: "multiples", Keep: 3}, {Head: "work", Keep: 3},
+		{Head: "host", Keep: 2}, {Head: "time", Keep: table.Never},
 	}
 	size := func(n int64) string { return units.FormatBytes(uint64(n)) }
 	var rows [][]string
@@ -273,7 +282,8 @@ func writePlans(w io.Writer, all []planning.Plan, proof bool) error {
 		if !p.Resident {
 			bases += ", streamed"
 		}
-		rows = append(rows, []string{p.Card, of, units.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
+		rows = append(rows, []string{p.Card, of, units.FormatSize(p.Points),
+			fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
 			fmt.Sprint(p.Steps), bases, prepared(&p), size(p.Work), size(p.Host), planTime(&p)})
 	}
 	if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {

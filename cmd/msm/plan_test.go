@@ -40,7 +40,8 @@ func plans(t *testing.T, a *app, args ...string) []planning.Plan {
 }
 
 func TestPlan(t *testing.T) {
-	all := plans(t, &app{open: nothingOpens(t)}, "--card", "h200", "--size", "2^20,2^26", "--curve", "bn254,bw6-761", "--group", "all", "--multiples", "1")
+	all := plans(t, &app{open: nothingOpens(t)}, "--card", "h200", "--size", "2^20,2^26", "--curve",
+		"bn254,bw6-761", "--group", "all", "--multiples", "1")
 	if len(all) != 8 {
 		t.Fatalf("%d plans", len(all))
 	}
@@ -57,7 +58,8 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%+v, %v ms", p, *p.Millis)
 	}
 	// The README's figure for 2^20 points of BN254, with the multiples that are made unasked.
-	if p := plans(t, &app{}, "--card", "h200")[0]; p.Rows < 10 || p.Multiples != int64(p.Rows)*p.Bases || math.Abs(*p.Millis/3.49-1) > p.Within || p.Outside {
+	if p := plans(t, &app{}, "--card", "h200")[0]; p.Rows < 10 || p.Multiples != int64(p.Rows)*p.Bases ||
+		math.Abs(*p.Millis/3.49-1) > p.Within || p.Outside {
 		t.Errorf("%+v, %v ms", p, *p.Millis)
 	}
 	if p := plans(t, &app{}, "--card", "h200", "--multiples", "4")[0]; p.Rows < 2 || p.Rows > 4 {
@@ -67,7 +69,8 @@ func TestPlan(t *testing.T) {
 		t.Errorf("BW6-761 G2 was measured to 2^22: %+v", p)
 	}
 	// Half a gigabyte holds neither the bases of 2^24 points nor a forecast.
-	if p := plans(t, &app{}, "--card", "h200", "--memory", "512MiB", "--size", "2^24")[0]; p.Resident || p.Millis != nil || p.Steps < 2 || p.Work > 512<<20 || p.Host < 2*p.Bases {
+	if p := plans(t, &app{}, "--card", "h200", "--memory", "512MiB", "--size", "2^24")[0]; p.Resident ||
+		p.Millis != nil || p.Steps < 2 || p.Work > 512<<20 || p.Host < 2*p.Bases {
 		t.Errorf("%+v", p)
 	}
 	if p := plans(t, &app{}, "--card", "a100", "--memory", "78GiB")[0]; p.Millis != nil || p.Card != "a100" || !p.Resident {
@@ -93,7 +96,8 @@ func TestPlanText(t *testing.T) {
 		"--format xml":               "--format",
 		"--card h200 --curve bn255":  "did you mean",
 	} {
-		if status, _, errs := cli(t, &app{}, append([]string{"plan"}, strings.Fields(args)...)...); status != exitUsage || !strings.Contains(errs, want) {
+		if status, _, errs := cli(t, &app{}, append([]string{"plan"}, strings.Fields(args)...)...); status != exitUsage ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%s: status %d, %s", args, status, errs)
 		}
 	}
@@ -103,7 +107,9 @@ func TestPlanText(t *testing.T) {
 type card struct{ backend.Backend }
 
 func (c card) Info() backend.Info {
-	return backend.Info{Name: "cuda", Devices: []backend.Device{{Name: "NVIDIA H200", Memory: 100 << 30}, {Name: "NVIDIA T4", Memory: 15 << 30}}}
+	return backend.Info{
+		Name: "cuda", Devices: []backend.Device{{Name: "NVIDIA H200", Memory: 100 << 30}, {Name: "NVIDIA T4", Memory: 15 << 30}},
+	}
 }
 
 // TestPlanForCardsThere plans for the cards of the backend cuda.
@@ -238,13 +244,16 @@ func TestPlanOfPLONKFiles(t *testing.T) {
 		}
 		bases := units.FormatBytes(uint64(64 * (n + n + 2)))
 		status, out, errs := cli(t, &app{}, "plan", "--system", "plonk", "--"+flag, path, "--memory", "1GiB")
-		if status != exitOK || errs != "" || !strings.Contains(out, "\na card: "+bases+" of bases") || !strings.Contains(out, "for each proof in flight") {
+		if status != exitOK || errs != "" || !strings.Contains(out, "\na card: "+bases+" of bases") ||
+			!strings.Contains(out, "for each proof in flight") {
 			t.Errorf("status %d, want %s of bases, %s%s", status, bases, errs, out)
 		}
-		if status, _, errs := cli(t, &app{}, "plan", "--system", "plonk", "--"+flag, path, "--memory", "8KiB"); status != exitFailed || !strings.Contains(errs, "vectors need") {
+		if status, _, errs := cli(t, &app{}, "plan", "--system", "plonk", "--"+flag, path, "--memory",
+			"8KiB"); status != exitFailed || !strings.Contains(errs, "vectors need") {
 			t.Errorf("status %d, %s", status, errs)
 		}
-		if status, _, errs := cli(t, &app{}, "plan", "--"+flag, path, "--card", "h200"); status == exitOK || !strings.Contains(errs, "--system groth16") {
+		if status, _, errs := cli(t, &app{}, "plan", "--"+flag, path, "--card", "h200"); status == exitOK ||
+			!strings.Contains(errs, "--system groth16") {
 			t.Errorf("as Groth16's: status %d, %s", status, errs)
 		}
 	}

@@ -37,7 +37,8 @@ func TestThroughThePlugin(t *testing.T) {
 	dir := buildPlugin(t)
 	path := filepath.Join(dir, "msm-backend-cpu")
 
-	status, out, errs := cli(t, &app{}, tiny(t, "--plugin-dir", dir, "--backend", "cpu,plugin:cpu", "--path", "both", "--check", "--format", "json")...)
+	status, out, errs := cli(t, &app{}, tiny(t, "--plugin-dir", dir, "--backend", "cpu,plugin:cpu",
+		"--path", "both", "--check", "--format", "json")...)
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
@@ -57,7 +58,8 @@ func TestThroughThePlugin(t *testing.T) {
 		t.Errorf("runs %s", got)
 	}
 
-	status, out, errs = cli(t, &app{}, "verify", "--plugin-dir", dir, "--backend", "plugin:cpu", "--curve", "bls12-377", "--size", "70", "--cases", "3")
+	status, out, errs = cli(t, &app{}, "verify", "--plugin-dir", dir, "--backend", "plugin:cpu",
+		"--curve", "bls12-377", "--size", "70", "--cases", "3")
 	if status != exitOK || !strings.Contains(out, "shared memory") || strings.Contains(out, "FAILED") {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
@@ -68,7 +70,8 @@ func TestThroughThePlugin(t *testing.T) {
 	}
 
 	file := filepath.Join(t.TempDir(), "cells.json")
-	status, out, errs = cli(t, &app{}, "bench", "cells", "--plugin-dir", dir, "--backend", "plugin:cpu", "--blobs", "1,2", "--count", "1", "--phases", "--format", "json", "--out", file)
+	status, out, errs = cli(t, &app{}, "bench", "cells", "--plugin-dir", dir, "--backend", "plugin:cpu",
+		"--blobs", "1,2", "--count", "1", "--phases", "--format", "json", "--out", file)
 	text, err := os.ReadFile(file)
 	if status != exitOK || err != nil || !strings.Contains(out, "1 right") || !strings.Contains(out, "2 right") {
 		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
@@ -130,7 +133,8 @@ func TestOpenPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range [][]string{
-		tiny(t, "--backend", "plugin:cpu"), {"verify", "--backend", "plugin:cpu", "--cases", "1"}, {"bench", "numbers", "--backend", "plugin:cpu"},
+		tiny(t, "--backend", "plugin:cpu"), {"verify", "--backend", "plugin:cpu", "--cases", "1"},
+		{"bench", "numbers", "--backend", "plugin:cpu"},
 		{"doctor", "--backend", "plugin:cpu"}, {"backends"}, {"devices"},
 	} {
 		status, out, errs := cli(t, &app{}, append(line, "--plugin-dir", open+","+good)...)

@@ -49,7 +49,8 @@ func TestProveJSON(t *testing.T) {
 func TestProveBadProof(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	status, table, errs := cli(t, &app{open: wrongOpener}, tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)
-	if status != exitFailed || !strings.Contains(table, "  WRONG\n") || !strings.Contains(errs, "auto wrong: 3 of its answers, by gnark's verifier") {
+	if status != exitFailed || !strings.Contains(table, "  WRONG\n") ||
+		!strings.Contains(errs, "auto wrong: 3 of its answers, by gnark's verifier") {
 		t.Errorf("status %d, %s\n%s", status, errs, table)
 	}
 	var r record.Record[report.Run]
@@ -61,7 +62,8 @@ func TestProveBadProof(t *testing.T) {
 
 func TestProveUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"--circuit", "x"}, {"--format", "gobench"}, {"--count", "0"}, {"--in-flight", "-1"}, {"--hashes", "0"}, {"--backend", ""}, {"--curve", "x"}, {"--merge", "x"}, {"x"},
+		{"--circuit", "x"}, {"--format", "gobench"}, {"--count", "0"}, {"--in-flight", "-1"}, {"--hashes", "0"},
+		{"--backend", ""}, {"--curve", "x"}, {"--merge", "x"}, {"x"},
 		{"--out", filepath.Join(t.TempDir(), "missing", "r.json")},
 	} {
 		if status, out, errs := cli(t, &app{}, tinyProof(t, args...)...); status != exitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
@@ -72,7 +74,8 @@ func TestProveUsage(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	// The circuit exists, but not on this curve.
-	if status, _, errs := cli(t, &app{}, tinyProof(t, "--circuit", "recursion", "--curve", "bn254")...); status != exitFailed || !strings.Contains(errs, "bw6-761") {
+	if status, _, errs := cli(t, &app{}, tinyProof(t, "--circuit", "recursion", "--curve", "bn254")...); status != exitFailed ||
+		!strings.Contains(errs, "bw6-761") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

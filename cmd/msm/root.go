@@ -166,7 +166,9 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.logFormat, "log-format", "text", "of the log: text, json")
 	completes(c, "log-format", []string{"text", "json"})
 	c.PersistentPreRunE = func(*cobra.Command, []string) error { return oneOf("log-format", a.logFormat, "text", "json") }
-	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.tuneCommand(), a.cacheCommand(), a.keyCommand(), a.topCommand(), a.serveCommand(), a.clusterCommand(), a.versionCommand())
+	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(),
+		a.doctorCommand(), a.planCommand(), a.tuneCommand(), a.cacheCommand(), a.keyCommand(), a.topCommand(),
+		a.serveCommand(), a.clusterCommand(), a.versionCommand())
 	for _, more := range extra {
 		c.AddCommand(more(a))
 	}

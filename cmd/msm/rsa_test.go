@@ -21,10 +21,12 @@ func TestBenchRSA(t *testing.T) {
 			t.Errorf("%+v", run)
 		}
 	}
-	if status, out, errs = cli(t, &app{}, rsa("--bits", "1024", "--batch", "1", "--count", "1")...); status != exitOK || !strings.Contains(out, "signatures/s") {
+	if status, out, errs = cli(t, &app{}, rsa("--bits", "1024", "--batch", "1", "--count", "1")...); status != exitOK ||
+		!strings.Contains(out, "signatures/s") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
-	for _, args := range [][]string{{"--bits", "7"}, {"--batch", "0"}, {"--in-flight", "0"}, {"--backend", ""}, {"--format", "xml"}, {"--bits", "many"}} {
+	for _, args := range [][]string{{"--bits", "7"}, {"--batch", "0"}, {"--in-flight", "0"},
+		{"--backend", ""}, {"--format", "xml"}, {"--bits", "many"}} {
 		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, rsa(args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}

@@ -44,7 +44,8 @@ docs/howto/daemon.md has a unit for systemd, and says how it is run in a contain
 	flags.IntVar(&f.daemon.Sessions, "sessions", 64, "that may be open at a time")
 	flags.StringVar(&f.memory, "quota-memory", "", "bytes of bases and vectors that a session may hold, such as 24GiB (default no limit)")
 	flags.StringVar(&f.shared, "quota-shared", "", "bytes of shared memory that a session may have (default half of what the daemon may have)")
-	flags.StringVar(&f.keep, "keep", "", "bytes of bases up to which those that no session holds are kept, 0 for none (default half of the devices' memory)")
+	flags.StringVar(&f.keep, "keep", "", "bytes of bases up to which those that no session holds are "+
+		"kept, 0 for none (default half of the devices' memory)")
 	flags.IntVar(&f.daemon.Turns, "turns", 0, "calls that compute at a time (default two for each device)")
 	flags.StringVar(&f.metrics, "metrics", "", "address of /metrics, such as :9465, which is on loopback, or 0.0.0.0:9465 (default none)")
 	completes(c, "backend", []string{"cpu", "cuda", "cuda:", "plugin:"})

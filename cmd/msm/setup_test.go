@@ -17,14 +17,17 @@ func TestBenchSetup(t *testing.T) {
 	if err := d.Decode(&r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 1 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}
-	if run := r.Runs[0]; run.Op != "setup" || run.Inputs["system"] != "plonk" || !run.Checked || run.Count != 1 || run.Min <= 0 || run.Value("stock") <= 0 {
+	if run := r.Runs[0]; run.Op != "setup" || run.Inputs["system"] != "plonk" || !run.Checked ||
+		run.Count != 1 || run.Min <= 0 || run.Value("stock") <= 0 {
 		t.Errorf("%+v", run)
 	}
-	if status, out, errs = cli(t, &app{}, "bench", "setup", "--hashes", "2", "--count", "1"); status != exitOK || !strings.Contains(out, "  yes\n") {
+	if status, out, errs = cli(t, &app{}, "bench", "setup", "--hashes", "2", "--count", "1"); status != exitOK ||
+		!strings.Contains(out, "  yes\n") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
 	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--circuit", "x"}, {"--format", "gobench"}} {
-		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "setup"}, args...)...); status != exitUsage || out != "" || errs == "" {
+		if status, out, errs := cli(t, &app{open: nothingOpens(t)},
+			append([]string{"bench", "setup"}, args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

@@ -72,7 +72,8 @@ func TestNarrowTerminal(t *testing.T) {
 			"backends": "backends",
 		} {
 			tty, text := terminal(t, columns)
-			a := &app{stdout: tty, stderr: io.Discard, getenv: func(string) string { return "" }, discover: func(plugin.Search) []plugin.Found { return nil }}
+			a := &app{stdout: tty, stderr: io.Discard, getenv: func(string) string { return "" },
+				discover: func(plugin.Search) []plugin.Found { return nil }}
 			if status := run(t.Context(), a, strings.Fields(args)); status != exitOK {
 				t.Errorf("%s: status %d", name, status)
 			}
@@ -87,7 +88,8 @@ func TestNarrowTerminal(t *testing.T) {
 					t.Errorf("%s: %d characters in %d: %s", name, n, columns, l)
 				}
 			}
-			if !strings.Contains(strings.Join(lines, "\n"), "backend") || name == "bench" && strings.Contains(out, "No room for") != (columns < 100) {
+			if !strings.Contains(strings.Join(lines, "\n"), "backend") || name == "bench" &&
+				strings.Contains(out, "No room for") != (columns < 100) {
 				t.Errorf("%s, %d columns:\n%s", name, columns, out)
 			}
 		}

@@ -139,7 +139,8 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 			per("calls_total", "outcome=failed"), per("calls_total", "outcome=canceled"), per("fallback_calls_total"))
 		fmt.Fprintf(w, "now       %s in flight, %s waiting for a backend\n", is("calls_in_flight"), is("calls_waiting"))
 		fmt.Fprintf(w, "held      %s sets of bases, %s sessions, %s shared\n", is("bases_loaded"), is("sessions_open"), size("shared_bytes"))
-		fmt.Fprintf(w, "answers   %s checked, %s compared, %s refused\n", is("answers_checked_total"), is("answers_compared_total"), is("answers_refused_total"))
+		fmt.Fprintf(w, "answers   %s checked, %s compared, %s refused\n", is("answers_checked_total"),
+			is("answers_compared_total"), is("answers_refused_total"))
 	}
 
 	for _, b := range now.Values("daemon_sessions", "backend") {
@@ -162,7 +163,8 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 			name += " *"
 		}
 		rows = append(rows, []string{name, state, per("backend_calls_total", of, "outcome=answered"), per("msm_points_total", of),
-			is("backend_calls_in_flight", of), size("backend_resident_bytes", of), is("backend_deaths_total", of), is("backend_calls_total", of, "outcome=failed")})
+			is("backend_calls_in_flight", of), size("backend_resident_bytes", of), is("backend_deaths_total", of),
+			is("backend_calls_total", of, "outcome=failed")})
 	}
 	if err := section(w, table.Form{Width: width}, []table.Column{
 		{Head: "backend", Keep: table.Never}, {Head: "state", Keep: table.Never}, {Head: "calls/s", Keep: 6}, {Head: "points/s", Keep: 5},
@@ -175,7 +177,8 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 	for _, b := range now.Values("device_busy_seconds_total", "backend") {
 		for _, m := range now.Metrics("device_busy_seconds_total", "backend="+b) {
 			of := []string{"backend=" + b, "device=" + scrape.LabelOf(m, "device")}
-			rows = append(rows, []string{b + " " + scrape.LabelOf(m, "device"), fmt.Sprintf("%.0f %%", 100*min(1, scrape.Rate(before, now, "device_busy_seconds_total", of...))),
+			rows = append(rows, []string{b + " " + scrape.LabelOf(m, "device"),
+				fmt.Sprintf("%.0f %%", 100*min(1, scrape.Rate(before, now, "device_busy_seconds_total", of...))),
 				per("device_wait_seconds_total", of...), per("device_calls_total", of...)})
 		}
 	}
@@ -192,11 +195,14 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 			if d.Count == 0 {
 				continue
 			}
-			rows = append(rows, []string{p, orDash(b), number(d.Count / max(now.At.Sub(before.At).Seconds(), 1e-9)), seconds(d.Quantile(0.5)), seconds(d.Quantile(0.99))})
+			rows = append(rows, []string{
+				p, orDash(b), number(d.Count / max(now.At.Sub(before.At).Seconds(), 1e-9)), seconds(d.Quantile(0.5)), seconds(d.Quantile(0.99)),
+			})
 		}
 	}
 	return section(w, table.Form{Width: width}, []table.Column{
-		{Head: "phase", Keep: table.Never}, {Head: "backend", Keep: 2}, {Head: "times/s", Keep: 1}, {Head: "median", Keep: table.Never}, {Head: "99 %", Keep: 3},
+		{Head: "phase", Keep: table.Never}, {Head: "backend", Keep: 2}, {Head: "times/s", Keep: 1},
+		{Head: "median", Keep: table.Never}, {Head: "99 %", Keep: 3},
 	}, rows)
 }
 

@@ -68,7 +68,8 @@ func TestTopOnce(t *testing.T) {
 		t.Fatalf("status %d: %s", code, &errs)
 	}
 	text := out.String()
-	for _, want := range []string{`at ` + regexp.QuoteMeta(at), `calls/s   [1-9].* answered, 0 failed`, `(?m)^cpu \* +ready +[1-9]`, `(?m)^cpu 0 +[0-9]+ %`, `(?m)^msm +cpu +[0-9]`, `1 sets of bases`} {
+	for _, want := range []string{`at ` + regexp.QuoteMeta(at), `calls/s   [1-9].* answered, 0 failed`,
+		`(?m)^cpu \* +ready +[1-9]`, `(?m)^cpu 0 +[0-9]+ %`, `(?m)^msm +cpu +[0-9]`, `1 sets of bases`} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
@@ -76,7 +77,8 @@ func TestTopOnce(t *testing.T) {
 	if strings.Contains(text, "\x1b") || strings.Contains(text, "DEGRADED") {
 		t.Errorf("%q", text)
 	}
-	for address, status := range map[string]int{"unix:/nowhere": exitFailed, "http://" + at + "/elsewhere": exitFailed, "http://a b": exitUsage} {
+	for address, status := range map[string]int{"unix:/nowhere": exitFailed, "http://" + at +
+		"/elsewhere": exitFailed, "http://a b": exitUsage} {
 		if code := run(t.Context(), a, []string{"top", "--once", address}); code != status {
 			t.Errorf("%s: status %d, want %d", address, code, status)
 		}

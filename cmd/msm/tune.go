@@ -159,7 +159,9 @@ func (a *app) newSearch(ctx context.Context, f tuneFlags) (s tuning.Search, out 
 	}
 	// Only a backend that plans by tables says which.
 	if len(info.Devices) != 1 || !strings.Contains(info.Devices[0].Detail, msmplan.PlansOf) {
-		return s, "", nil, usageError{fmt.Errorf("--backend %s has %d devices, or none that plans by tables: name one GPU, as cuda:0", f.backend, len(info.Devices))}
+		return s, "", nil, usageError{
+			fmt.Errorf("--backend %s has %d devices, or none that plans by tables: name one GPU, as cuda:0", f.backend, len(info.Devices)),
+		}
 	}
 	card := info.Devices[0]
 	s = tuning.Search{

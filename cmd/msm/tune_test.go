@@ -7,7 +7,8 @@ import (
 
 func TestTuneRefuses(t *testing.T) {
 	for args, want := range map[string]string{
-		"--backend cpu": "plans by tables", "--count 2": "three runs", "--multiples 0": "multiples", "--size x": "size", "--curve x": "curve", "more": "unexpected",
+		"--backend cpu": "plans by tables", "--count 2": "three runs", "--multiples 0": "multiples",
+		"--size x": "size", "--curve x": "curve", "more": "unexpected",
 	} {
 		code, _, stderr := cli(t, &app{}, append([]string{"tune"}, strings.Fields(args)...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {

@@ -22,7 +22,8 @@ func (a *app) versionCommand() *cobra.Command {
 				return err
 			}
 			v := versions()
-			return tableOr(format, func(w io.Writer) error { _, err := fmt.Fprintln(w, v); return err }, func(w io.Writer) error { return writeJSON(w, v) })(a.stdout)
+			return tableOr(format, func(w io.Writer) error { _, err := fmt.Fprintln(w, v); return err },
+				func(w io.Writer) error { return writeJSON(w, v) })(a.stdout)
 		},
 	}
 	addFormat(c, &format, formats)
@@ -46,5 +47,6 @@ func versions() version {
 
 // String returns one line, for the command and for the flag.
 func (v version) String() string {
-	return fmt.Sprintf("msm %s, commit %s, gnark-crypto %s, %s %s/%s", v.Version, cmp.Or(v.Commit, "unknown"), v.GnarkCrypto, v.Go, v.OS, v.Arch)
+	return fmt.Sprintf("msm %s, commit %s, gnark-crypto %s, %s %s/%s", v.Version, cmp.Or(v.Commit, "unknown"),
+		v.GnarkCrypto, v.Go, v.OS, v.Arch)
 }

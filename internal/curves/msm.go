@@ -46,7 +46,8 @@ type summed[P, J, S any] interface {
 type msms[P, J, S any, PP Affine[P, J], PJ summed[P, J, S]] struct{ generator func() P }
 
 // newMSMs makes MSMs of gnark-crypto's functions; they tell the types.
-func newMSMs[P, J, S any, PP Affine[P, J], PJ summed[P, J, S]](generator func() P, _ func(PJ, []P, []S, ecc.MultiExpConfig) (*J, error)) MSMs {
+func newMSMs[P, J, S any, PP Affine[P, J], PJ summed[P, J, S]](generator func() P,
+	_ func(PJ, []P, []S, ecc.MultiExpConfig) (*J, error)) MSMs {
 	return msms[P, J, S, PP, PJ]{generator}
 }
 

@@ -41,10 +41,14 @@ type basic struct {
 // basics is the first part of the table, by our numbers. Backend's own table has the facts that
 // need no arithmetic.
 var basics = [...]basic{
-	backend.BN254:    {ecc.BN254, newMSMs(first(bn254.Generators), (*bn254.G1Jac).MultiExp), newMSMs(second(bn254.Generators), (*bn254.G2Jac).MultiExp), two[fr254.Element]},
-	backend.BLS12377: {ecc.BLS12_377, newMSMs(first(bls12377.Generators), (*bls12377.G1Jac).MultiExp), newMSMs(second(bls12377.Generators), (*bls12377.G2Jac).MultiExp), two[fr377.Element]},
-	backend.BLS12381: {ecc.BLS12_381, newMSMs(first(bls12381.Generators), (*bls12381.G1Jac).MultiExp), newMSMs(second(bls12381.Generators), (*bls12381.G2Jac).MultiExp), two[fr381.Element]},
-	backend.BW6761:   {ecc.BW6_761, newMSMs(first(bw6761.Generators), (*bw6761.G1Jac).MultiExp), newMSMs(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp), two[fr761.Element]},
+	backend.BN254: {ecc.BN254, newMSMs(first(bn254.Generators), (*bn254.G1Jac).MultiExp),
+		newMSMs(second(bn254.Generators), (*bn254.G2Jac).MultiExp), two[fr254.Element]},
+	backend.BLS12377: {ecc.BLS12_377, newMSMs(first(bls12377.Generators), (*bls12377.G1Jac).MultiExp),
+		newMSMs(second(bls12377.Generators), (*bls12377.G2Jac).MultiExp), two[fr377.Element]},
+	backend.BLS12381: {ecc.BLS12_381, newMSMs(first(bls12381.Generators), (*bls12381.G1Jac).MultiExp),
+		newMSMs(second(bls12381.Generators), (*bls12381.G2Jac).MultiExp), two[fr381.Element]},
+	backend.BW6761: {ecc.BW6_761, newMSMs(first(bw6761.Generators), (*bw6761.G1Jac).MultiExp),
+		newMSMs(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp), two[fr761.Element]},
 }
 
 // Curve is gnark-crypto's arithmetic of one curve. Nothing changes it.
@@ -71,25 +75,31 @@ func newRest() [len(basics)]Curve {
 	return [...]Curve{
 		backend.BN254: {
 			-1,
-			newGroup(first(bn254.Generators), (*bn254.G1Jac).MultiExp, (*bn254.G1Affine).Bytes, (*bn254.G1Affine).RawBytes, decoder254, bn254.BatchJacobianToAffineG1),
+			newGroup(first(bn254.Generators), (*bn254.G1Jac).MultiExp, (*bn254.G1Affine).Bytes,
+				(*bn254.G1Affine).RawBytes, decoder254, bn254.BatchJacobianToAffineG1),
 			newGroup(second(bn254.Generators), (*bn254.G2Jac).MultiExp, (*bn254.G2Affine).Bytes, (*bn254.G2Affine).RawBytes, decoder254, nil),
 			newField(fr254.Generator),
 		},
 		backend.BLS12377: {
 			-5,
-			newGroup(first(bls12377.Generators), (*bls12377.G1Jac).MultiExp, (*bls12377.G1Affine).Bytes, (*bls12377.G1Affine).RawBytes, decoder377, bls12377.BatchJacobianToAffineG1),
-			newGroup(second(bls12377.Generators), (*bls12377.G2Jac).MultiExp, (*bls12377.G2Affine).Bytes, (*bls12377.G2Affine).RawBytes, decoder377, nil),
+			newGroup(first(bls12377.Generators), (*bls12377.G1Jac).MultiExp, (*bls12377.G1Affine).Bytes,
+				(*bls12377.G1Affine).RawBytes, decoder377, bls12377.BatchJacobianToAffineG1),
+			newGroup(second(bls12377.Generators), (*bls12377.G2Jac).MultiExp, (*bls12377.G2Affine).Bytes,
+				(*bls12377.G2Affine).RawBytes, decoder377, nil),
 			newField(fr377.Generator),
 		},
 		backend.BLS12381: {
 			-1,
-			newGroup(first(bls12381.Generators), (*bls12381.G1Jac).MultiExp, (*bls12381.G1Affine).Bytes, (*bls12381.G1Affine).RawBytes, decoder381, bls12381.BatchJacobianToAffineG1),
-			newGroup(second(bls12381.Generators), (*bls12381.G2Jac).MultiExp, (*bls12381.G2Affine).Bytes, (*bls12381.G2Affine).RawBytes, decoder381, nil),
+			newGroup(first(bls12381.Generators), (*bls12381.G1Jac).MultiExp, (*bls12381.G1Affine).Bytes,
+				(*bls12381.G1Affine).RawBytes, decoder381, bls12381.BatchJacobianToAffineG1),
+			newGroup(second(bls12381.Generators), (*bls12381.G2Jac).MultiExp, (*bls12381.G2Affine).Bytes,
+				(*bls12381.G2Affine).RawBytes, decoder381, nil),
 			newField(fr381.Generator),
 		},
 		backend.BW6761: {
 			0,
-			newGroup(first(bw6761.Generators), (*bw6761.G1Jac).MultiExp, (*bw6761.G1Affine).Bytes, (*bw6761.G1Affine).RawBytes, decoder761, bw6761.BatchJacobianToAffineG1),
+			newGroup(first(bw6761.Generators), (*bw6761.G1Jac).MultiExp, (*bw6761.G1Affine).Bytes,
+				(*bw6761.G1Affine).RawBytes, decoder761, bw6761.BatchJacobianToAffineG1),
 			newGroup(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp, (*bw6761.G2Affine).Bytes, (*bw6761.G2Affine).RawBytes, decoder761, nil),
 			newField(fr761.Generator),
 		},

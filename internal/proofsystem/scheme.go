@@ -78,11 +78,13 @@ var schemes = map[System]func(backend.Curve) Scheme{
 		setUp: func(ccs constraint.ConstraintSystem, _ SRS) (gnarkgroth16.ProvingKey, gnarkgroth16.VerifyingKey, error) {
 			return gnarkgroth16.Setup(ccs)
 		},
-		setUpOn: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, _ SRS) (gnarkgroth16.ProvingKey, gnarkgroth16.VerifyingKey, error) {
+		setUpOn: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem,
+			_ SRS) (gnarkgroth16.ProvingKey, gnarkgroth16.VerifyingKey, error) {
 			return groth16.SetupOn(ctx, e, ccs)
 		},
 		prove: gnarkgroth16.Prove, verify: gnarkgroth16.Verify,
-		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkgroth16.ProvingKey, o Options) (typed[gnarkgroth16.Proof], error) {
+		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkgroth16.ProvingKey,
+			o Options) (typed[gnarkgroth16.Proof], error) {
 			if o.NoMerging {
 				return groth16.NewProver(e, ccs, pk, groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever))
 			}
@@ -108,7 +110,8 @@ var schemes = map[System]func(backend.Curve) Scheme{
 			}
 			return gnarkplonk.Setup(ccs, canonical, lagrange)
 		},
-		setUpOn: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, srs SRS) (pk gnarkplonk.ProvingKey, vk gnarkplonk.VerifyingKey, err error) {
+		setUpOn: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem,
+			srs SRS) (pk gnarkplonk.ProvingKey, vk gnarkplonk.VerifyingKey, err error) {
 			canonical, lagrange, err := srs(ccs)
 			if err != nil {
 				return nil, nil, err
@@ -194,7 +197,9 @@ func (k *keys[PK, VK, P]) ReadVerifying(r io.Reader) error      { return only(k.
 func (k *keys[PK, VK, P]) Files() []File {
 	return []File{
 		{"proving", func(w io.Writer) error { return k.write(k.pk, w) }, func(r io.Reader) error { return k.read(k.pk, r) }},
-		{"verifying", func(w io.Writer) error { return only(k.vk.WriteRawTo(w)) }, func(r io.Reader) error { return only(k.vk.UnsafeReadFrom(r)) }},
+		{"verifying", func(w io.Writer) error { return only(k.vk.WriteRawTo(w)) }, func(r io.Reader) error {
+			return only(k.vk.UnsafeReadFrom(r))
+		}},
 	}
 }
 
@@ -258,7 +263,8 @@ func (p prover[P]) Prove(ctx context.Context, w witness.Witness, opts ...gnark.P
 	return p.of.Prove(ctx, w, opts...)
 }
 
-func (p prover[P]) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int, opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
+func (p prover[P]) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int,
+	opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
 	return func(yield func(Proof, error) bool) {
 		for proof, err := range p.of.ProveAll(ctx, witnesses, inFlight, opts...) {
 			if !yield(proof, err) {

@@ -35,7 +35,8 @@ func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		samples []time.Duration
 		want    float64
-	}{{nil, 0}, {[]time.Duration{7}, 0}, {[]time.Duration{90, 100, 120}, 0.1}, {[]time.Duration{100, 100, 100, 5000}, 0}, {[]time.Duration{0, 0}, 0}} {
+	}{{nil, 0}, {[]time.Duration{7}, 0}, {[]time.Duration{90, 100, 120}, 0.1}, {[]time.Duration{100, 100, 100, 5000},
+		0}, {[]time.Duration{0, 0}, 0}} {
 		if got := Spread(c.samples); got != c.want {
 			t.Errorf("%v: %v, want %v", c.samples, got, c.want)
 		}
@@ -50,7 +51,8 @@ func TestTimes(t *testing.T) {
 	}
 	samples[7] = time.Second
 	got := TimesOf(samples)
-	if got.Count != 20 || got.Min != 100 || got.Median != 110.5 || got.P95 != 119 || got.Max != 1000 || got.Spread > 0.05 || !slices.Equal(got.Samples, AllMillis(samples)) {
+	if got.Count != 20 || got.Min != 100 || got.Median != 110.5 || got.P95 != 119 || got.Max != 1000 ||
+		got.Spread > 0.05 || !slices.Equal(got.Samples, AllMillis(samples)) {
 		t.Errorf("%+v", got)
 	}
 	if got := TimesOf(samples[:8]); got.P95 != 1000 || got.Max != 1000 {

@@ -97,21 +97,26 @@ func (c *sorting) run(d *device) {
 	makeRuns := func() {
 		launch(d, k.Runs, 2, 1, msm.Runs{Begin: at(begin), Ends: at(end), Buckets: buckets, Piece: c.piece, Work: at(tally)})
 	}
-	rows(d, curve.BinsCount, tiles, c.msms, 4*row, msm.BinsCount{Scalars: at(in), N: c.n, C: c.width, Windows: windows, Sets: c.sets, Each: c.each,
+	rows(d, curve.BinsCount, tiles, c.msms, 4*row, msm.BinsCount{Scalars: at(in), N: c.n, C: c.width,
+		Windows: windows, Sets: c.sets, Each: c.each,
 		Shift: c.shift, Bins: row, Counts: at(counts), Totals: at(next), Check: true, Bad: at(bad)})
 	if c.shift == 0 {
 		makeRuns()
 	} else {
 		launch(d, k.BinsBegin, 1, 1, msm.BinsBegin{Next: at(next), First: at(first), Tiles: at(binTiles), Bins: bins})
 	}
-	rows(d, curve.BinsScatter, tiles, c.msms, 8*row+6*c.each*windows, msm.BinsScatter{Scalars: at(in), N: c.n, C: c.width, Windows: windows, Sets: c.sets,
-		Each: c.each, Shift: c.shift, Bins: row, Counts: at(counts), Next: at(next), Multiple: c.multiple, Values: at(between), Keys: at(rests)})
+	rows(d, curve.BinsScatter, tiles, c.msms, 8*row+6*c.each*windows,
+		msm.BinsScatter{Scalars: at(in), N: c.n, C: c.width, Windows: windows, Sets: c.sets,
+			Each: c.each, Shift: c.shift, Bins: row, Counts: at(counts), Next: at(next), Multiple: c.multiple, Values: at(between), Keys: at(rests)})
 	if c.shift > 0 {
 		most := entries/msm.SortTile + bins
-		rows(d, k.RestCount, most, 1, 4*size, msm.RestCount{First: at(first), Next: at(next), Tiles: at(binTiles), Bins: bins, Shift: c.shift, Keys: at(rests), Counts: at(end)})
+		rows(d, k.RestCount, most, 1, 4*size, msm.RestCount{
+			First: at(first), Next: at(next), Tiles: at(binTiles), Bins: bins, Shift: c.shift, Keys: at(rests), Counts: at(end),
+		})
 		makeRuns()
-		rows(d, k.RestScatter, most, 1, 8*size+6*msm.SortTile, msm.RestScatter{First: at(first), Next: at(next), Tiles: at(binTiles), Bins: bins, Shift: c.shift,
-			Keys: at(rests), Values: at(between), Ends: at(end), Out: at(values)})
+		rows(d, k.RestScatter, most, 1, 8*size+6*msm.SortTile,
+			msm.RestScatter{First: at(first), Next: at(next), Tiles: at(binTiles), Bins: bins, Shift: c.shift,
+				Keys: at(rests), Values: at(between), Ends: at(end), Out: at(values)})
 	}
 	for i, b := range d.read(bad) {
 		if b != msm.NoIndex {
@@ -204,8 +209,10 @@ func (c *sorting) compareTasks(d *device, want [][]uint32, begin, tally, tasks, 
 		for k := range s[2] {
 			pieces++
 			from := k * uint32(c.piece)
-			if got := parts[s[1]+k]; got != (task{begin[b] + from, min(uint32(n)-from, uint32(c.piece))}) || owners[msm.OwnerWords*(s[1]+k)] != i || owners[msm.OwnerWords*(s[1]+k)+1] != 0 {
-				d.Fatalf("piece %d of bucket %d, of %d entries from %d, is %v, of %v, want split %d", k, b, n, begin[b], got, owners[msm.OwnerWords*(s[1]+k):][:msm.OwnerWords], i)
+			if got := parts[s[1]+k]; got != (task{begin[b] + from, min(uint32(n)-from, uint32(c.piece))}) ||
+				owners[msm.OwnerWords*(s[1]+k)] != i || owners[msm.OwnerWords*(s[1]+k)+1] != 0 {
+				d.Fatalf("piece %d of bucket %d, of %d entries from %d, is %v, of %v, want split %d", k, b, n,
+					begin[b], got, owners[msm.OwnerWords*(s[1]+k):][:msm.OwnerWords], i)
 			}
 		}
 	}
@@ -247,15 +254,16 @@ func TestSort(t *testing.T) {
 		return uniform(i)
 	}
 	cases := map[string]sorting{
-		"one entry":           {width: 12, sets: 3, each: 32, shift: 5, n: 1, scalar: always(one)},
-		"no entry":            {width: 8, sets: 4, each: 64, shift: 3, n: 200, scalar: always(new(big.Int))},
-		"full tiles":          {width: 10, sets: 26, each: 64, shift: 7, n: 128, scalar: uniform},
-		"a scalar more":       {width: 10, sets: 3, each: 64, shift: 5, n: 129, multiple: 999, scalar: uniform},
-		"a bin is a bucket":   {width: 9, sets: 2, each: 96, n: 500, multiple: 500, scalar: witness},
-		"all equal":           {width: 13, sets: 1, each: 128, shift: 6, n: 3000, multiple: 3001, scalar: always(uniform(0))},
-		"all minus one":       {width: 13, sets: 20, each: 512, shift: 6, n: 2 * msm.SortTile, scalar: always(new(big.Int).Sub(order, one))},
-		"tiles of a bin":      {width: 4, sets: 1, each: 256, shift: 2, n: 700, multiple: 1 << 20, scalar: uniform},
-		"powers of two":       {width: 12, sets: 5, each: 32, shift: 6, n: 600, multiple: 700, scalar: func(i int) *big.Int { return new(big.Int).Lsh(one, uint(i%253)) }},
+		"one entry":         {width: 12, sets: 3, each: 32, shift: 5, n: 1, scalar: always(one)},
+		"no entry":          {width: 8, sets: 4, each: 64, shift: 3, n: 200, scalar: always(new(big.Int))},
+		"full tiles":        {width: 10, sets: 26, each: 64, shift: 7, n: 128, scalar: uniform},
+		"a scalar more":     {width: 10, sets: 3, each: 64, shift: 5, n: 129, multiple: 999, scalar: uniform},
+		"a bin is a bucket": {width: 9, sets: 2, each: 96, n: 500, multiple: 500, scalar: witness},
+		"all equal":         {width: 13, sets: 1, each: 128, shift: 6, n: 3000, multiple: 3001, scalar: always(uniform(0))},
+		"all minus one":     {width: 13, sets: 20, each: 512, shift: 6, n: 2 * msm.SortTile, scalar: always(new(big.Int).Sub(order, one))},
+		"tiles of a bin":    {width: 4, sets: 1, each: 256, shift: 2, n: 700, multiple: 1 << 20, scalar: uniform},
+		"powers of two": {width: 12, sets: 5, each: 32, shift: 6, n: 600, multiple: 700,
+			scalar: func(i int) *big.Int { return new(big.Int).Lsh(one, uint(i%253)) }},
 		"witness":             {width: 13, sets: 5, each: 160, shift: 7, n: 500, scalar: witness},
 		"side by side":        {width: 6, sets: 3, each: 32, shift: 5, n: 40, msms: 9, multiple: 41, scalar: uniform},
 		"parts of bins":       {width: 6, sets: 3, each: 32, shift: 8, n: 33, msms: 9, multiple: 41, scalar: witness},
@@ -271,7 +279,9 @@ func TestSort(t *testing.T) {
 		widest = 25
 	}
 	for width := 4; width <= widest; width++ {
-		cases[fmt.Sprintf("%d bits", width)] = sorting{width: width, sets: 1 + width%2, each: 32, shift: min(width-2, 12), n: 40 / (1 + width/12), multiple: 1 << 20, scalar: uniform}
+		cases[fmt.Sprintf("%d bits", width)] = sorting{
+			width: width, sets: 1 + width%2, each: 32, shift: min(width-2, 12), n: 40 / (1 + width/12), multiple: 1 << 20, scalar: uniform,
+		}
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +308,8 @@ func TestBadScalars(t *testing.T) {
 			copy(scalars[i*words:], wordsOf(curve.ScalarField(), words))
 		}
 		bad := d.words(msms, msm.NoIndex, msm.NoIndex, msm.NoIndex)
-		rows(d, k.BinsCount, 3, msms, 4*8, msm.BinsCount{Scalars: at(d.words(len(scalars), scalars...)), N: n, C: 4, Windows: 64, Sets: 1, Each: 32, Bins: 8,
+		rows(d, k.BinsCount, 3, msms, 4*8, msm.BinsCount{Scalars: at(d.words(len(scalars), scalars...)),
+			N: n, C: 4, Windows: 64, Sets: 1, Each: 32, Bins: 8,
 			Counts: at(d.words(msms * 3 * 8)), Totals: at(d.words(msms * 8)), Check: true, Bad: at(bad), Base: base})
 		if got := d.read(bad); !slices.Equal(got, []uint32{base + 33, base + n - 1, msm.NoIndex}) {
 			t.Errorf("%v: bad scalars %d", curve, got)

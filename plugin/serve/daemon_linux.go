@@ -375,9 +375,11 @@ func (d *daemon) refusal(p shm.Peer) string {
 		return ""
 	}
 	if d.group >= 0 {
-		return fmt.Sprintf("user %d is neither user %d, who runs it, nor in its group %s: add him to the group and log in anew", p.User, os.Geteuid(), d.Group)
+		return fmt.Sprintf("user %d is neither user %d, who runs it, nor in its group %s: add him to the group and log in anew",
+			p.User, os.Geteuid(), d.Group)
 	}
-	return fmt.Sprintf("user %d is not user %d, who runs it: run the prover as that user, or the daemon with --group and a group that both are in", p.User, os.Geteuid())
+	return fmt.Sprintf("user %d is not user %d, who runs it: run the prover as that user, or the daemon "+
+		"with --group and a group that both are in", p.User, os.Geteuid())
 }
 
 // greet counts a connection of a user in, which leave counts out, or says why there is
@@ -475,7 +477,8 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s.session, s.exit = &session{shared: d.Shared, answers: d.answers, calls: d.calls}, d.exit
 	s.session.lane = func(ctx context.Context) { d.slow(ctx, of.inLanes, 1) }
 	stream = &slowConn{stream, func(n int) { d.slow(s.ctx, of.bytes, n) }}
-	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(s))})...)
+	g := grpc.NewServer(slices.Concat(d.options, limits(),
+		[]grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(s))})...)
 	s.register(g)
 	d.mu.Lock()
 	if d.sessions != nil {
@@ -574,7 +577,8 @@ func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err
 		return l, func() {}, err
 	}
 	if !filepath.IsAbs(d.Socket) || len(d.Socket) > wire.MaxSocketPath {
-		return nil, nil, fmt.Errorf("%w: the path of a daemon's socket is absolute and at most %d bytes long: %q", backend.ErrInvalidInput, wire.MaxSocketPath, d.Socket)
+		return nil, nil, fmt.Errorf("%w: the path of a daemon's socket is absolute and at most %d bytes long: %q",
+			backend.ErrInvalidInput, wire.MaxSocketPath, d.Socket)
 	}
 	dir := filepath.Dir(d.Socket)
 	mode := os.FileMode(0o700)
@@ -628,7 +632,8 @@ func inherited() (*net.UnixListener, error) {
 	l, ok := any.(*net.UnixListener)
 	if !ok || l.Addr().Network() != "unixpacket" {
 		any.Close()
-		return nil, fmt.Errorf("%w: the socket that was passed is not a SOCK_SEQPACKET unix socket (ListenSequentialPacket=)", backend.ErrUnavailable)
+		return nil, fmt.Errorf("%w: the socket that was passed is not a SOCK_SEQPACKET unix socket (ListenSequentialPacket=)",
+			backend.ErrUnavailable)
 	}
 	l.SetUnlinkOnClose(false)
 	return l, nil

@@ -162,7 +162,8 @@ func TestDaemonSessions(t *testing.T) {
 	fromFile.Bytes, fromFile.File = nil, f
 	plugintest.Check(t, c, 10)
 	plugintest.Load(t, c, fromFile)
-	if answer, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: points.Scalars}}}); err != nil || !bytes.Equal(answer[0], points.Want()) {
+	if answer, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: points.Scalars}}}); err != nil ||
+		!bytes.Equal(answer[0], points.Want()) {
 		t.Errorf("wrong answer, or %v", err)
 	}
 }
@@ -187,9 +188,10 @@ func proverMain(socket string) {
 		}
 		if err == nil {
 			fmt.Println("ready")
-			_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1500, Input: backend.Input{Bytes: own.Scalars, Ready: func(ctx context.Context, n int) error {
-				select {} // for ever in the middle
-			}}}})
+			_, err = c.MSM(context.Background(),
+				[]backend.Job{{Bases: id, Count: 1500, Input: backend.Input{Bytes: own.Scalars, Ready: func(ctx context.Context, n int) error {
+					select {} // for ever in the middle
+				}}}})
 		}
 	}
 	fmt.Println("error", err)
@@ -432,7 +434,8 @@ func TestDaemonEnds(t *testing.T) {
 	if took := time.Since(begin); took > endLimit/2 {
 		t.Errorf("it ended %v after its last call", took)
 	}
-	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars}}}); !errors.Is(err, backend.ErrGone) {
+	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars}}}); !errors.Is(err,
+		backend.ErrGone) {
 		t.Errorf("a call after the end: %v", err)
 	}
 	if _, err := os.Lstat(d.path); !errors.Is(err, os.ErrNotExist) {
@@ -452,7 +455,8 @@ func TestDaemonSocket(t *testing.T) {
 		t.Errorf("mode %v, %v", st.Mode(), err)
 	}
 	two := wire.Daemon{Socket: d.path}
-	if _, _, err := listen(&two, -1); !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
+	if _, _, err := listen(&two, -1); !errors.Is(err, backend.ErrUnavailable) ||
+		!strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
 		t.Errorf("two daemons: %v", err)
 	}
 	plugintest.Check(t, mustOpen(t, d.spec()), 100)
@@ -465,7 +469,8 @@ func TestDaemonSocket(t *testing.T) {
 	}
 	l.SetUnlinkOnClose(false)
 	l.Close()
-	if _, err := plugin.Open(ctx, plugin.Spec{Name: "daemon", Socket: stale.Socket}); !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "msm serve") {
+	if _, err := plugin.Open(ctx, plugin.Spec{Name: "daemon", Socket: stale.Socket}); !errors.Is(err, backend.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "msm serve") {
 		t.Errorf("a socket without a daemon: %v", err)
 	}
 	plugintest.Check(t, mustOpen(t, startDaemon(t, &fake.Backend{}, stale).spec()), 100)
@@ -574,7 +579,8 @@ func TestDaemonQuota(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{Memory: 1 << 20, Shared: 8 << 20, Sessions: 2})
 	c := mustOpen(t, d.spec())
 	_, err := c.LoadBases(ctx, plugintest.NewBN(1<<15).Bases())
-	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(64<<15)) || !strings.Contains(err.Error(), fmt.Sprint(1<<20)) {
+	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(64<<15)) ||
+		!strings.Contains(err.Error(), fmt.Sprint(1<<20)) {
 		t.Errorf("bases: %v", err)
 	}
 	plugintest.Check(t, c, 1<<13)
@@ -584,7 +590,8 @@ func TestDaemonQuota(t *testing.T) {
 	for range 40 { // more than there may be at a time
 		calls.Go(func() {
 			many := bytes.Repeat(b.Scalars, 1)
-			if got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1 << 13, Input: backend.Input{Bytes: many}}}); err != nil || !bytes.Equal(got[0], b.Want()) {
+			if got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1 << 13, Input: backend.Input{Bytes: many}}}); err != nil ||
+				!bytes.Equal(got[0], b.Want()) {
 				t.Errorf("a call within what it may have: %v", err)
 			}
 		})
@@ -605,7 +612,8 @@ func TestDaemonQuota(t *testing.T) {
 	}
 	_, err = h.Attach(ctx, &proto.AttachRequest{Arena: 1 << 40, Size: 16 << 20})
 	remote, ok := wire.FromStatus(err)
-	if !ok || !remote.Is(backend.ErrOutOfMemory) || !strings.Contains(remote.Text, fmt.Sprint(16<<20)) || !strings.Contains(remote.Text, fmt.Sprint(8<<20)) {
+	if !ok || !remote.Is(backend.ErrOutOfMemory) || !strings.Contains(remote.Text, fmt.Sprint(16<<20)) ||
+		!strings.Contains(remote.Text, fmt.Sprint(8<<20)) {
 		t.Errorf("an arena beyond the quota: %v", err)
 	}
 	plugintest.Check(t, c, 100)
@@ -794,7 +802,8 @@ func TestDaemonPanics(t *testing.T) {
 	b := mustOpen(t, plugin.Spec{Name: "daemon", Socket: d.Socket})
 	points := plugintest.NewBN(10)
 	id := plugintest.Load(t, a, points.Bases())
-	if _, err := a.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: points.Scalars}}}); !errors.Is(err, backend.ErrGone) {
+	if _, err := a.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: points.Scalars}}}); !errors.Is(err,
+		backend.ErrGone) {
 		t.Error(err)
 	}
 	select {

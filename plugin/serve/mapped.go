@@ -117,7 +117,8 @@ func (s *server) roomFor(arena, size uint64, answers bool) error {
 		return wire.Refused("more than %d arenas", maxArenas)
 	}
 	if s.session != nil && s.session.shared > 0 && (size > math.MaxInt64 || int64(size) > s.session.shared-s.mapped) {
-		return fmt.Errorf("%w: %d bytes of shared memory, and this session has %d of the %d that it may; let it use less, or raise the daemon's --quota-shared",
+		return fmt.Errorf("%w: %d bytes of shared memory, and this session has %d of the %d that it may; "+
+			"let it use less, or raise the daemon's --quota-shared",
 			backend.ErrOutOfMemory, size, s.mapped, s.session.shared)
 	}
 	if s.session != nil && answers {

@@ -127,7 +127,8 @@ func (s *server) run(ctx context.Context, r *proto.RunRequest, steps []backend.S
 		}
 		if inline > wire.MaxReply {
 			answers = nil
-			return wire.Refused("answers of more than %d bytes in a reply, or one of more than %d: read them to shared memory", wire.MaxReply, wire.InlineAnswer)
+			return wire.Refused("answers of more than %d bytes in a reply, or one of more than %d: read them to shared memory",
+				wire.MaxReply, wire.InlineAnswer)
 		}
 		return nil
 	})

@@ -33,8 +33,10 @@ func TestServerRefusesPrograms(t *testing.T) {
 	}
 	for what, r := range map[string]*proto.NewSpaceRequest{
 		"no element": {Count: 1}, "an unknown kind": {Element: &proto.Element{Kind: 99, Curve: 1}, Count: 1},
-		"a kind that overflows": {Element: &proto.Element{Kind: 257, Curve: 1}, Count: 1}, "words of a curve": {Element: &proto.Element{Kind: 2, Curve: 1}, Count: 1},
-		"an unknown curve": {Element: scalars(5), Count: 1}, "curves that overflow": {Element: scalars(257), Count: 1}, "no curve but in 8 bits": {Element: scalars(256), Count: 1},
+		"a kind that overflows": {Element: &proto.Element{Kind: 257, Curve: 1}, Count: 1},
+		"words of a curve":      {Element: &proto.Element{Kind: 2, Curve: 1}, Count: 1},
+		"an unknown curve":      {Element: scalars(5), Count: 1}, "curves that overflow": {Element: scalars(257), Count: 1},
+		"no curve but in 8 bits": {Element: scalars(256), Count: 1},
 		"a count that overflows": {Element: scalars(1), Count: math.MaxUint64}, "a huge count": {Element: scalars(1), Count: 1 << 39},
 	} {
 		_, err := h.NewSpace(ctx, r)
@@ -97,7 +99,8 @@ func TestServerRefusesPrograms(t *testing.T) {
 	works := func(when string) {
 		t.Helper()
 		reply, err := run(proper, places...)
-		if err != nil || !bytes.Equal(out.Bytes()[:320], in.Bytes()[:320]) || len(reply.Answers[1]) != 0 || !bytes.Equal(reply.Answers[2], in.Bytes()[:32]) {
+		if err != nil || !bytes.Equal(out.Bytes()[:320], in.Bytes()[:320]) || len(reply.Answers[1]) != 0 ||
+			!bytes.Equal(reply.Answers[2], in.Bytes()[:32]) {
 			t.Fatalf("%s: %v", when, err)
 		}
 	}

@@ -32,7 +32,8 @@ type Accelerator[P1, P2 any, S comparable, D any] struct {
 
 // newAccelerator loads all points of a key that a prover has sums over. grid returns a domain's
 // size and the shift of its coset.
-func newAccelerator[P1, P2 any, S comparable, D any](c *curve[P1, P2, S], e *engine.Engine, pk ProvingKey, grid func(*D) (uint64, S)) (*Accelerator[P1, P2, S, D], error) {
+func newAccelerator[P1, P2 any, S comparable, D any](c *curve[P1, P2, S], e *engine.Engine,
+	pk ProvingKey, grid func(*D) (uint64, S)) (*Accelerator[P1, P2, S, D], error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {

@@ -49,7 +49,8 @@ func OnPoints(f func(points, of int)) SetupOption {
 // OnPoints tells how far a set-up is. An observer of the engine hears of a phase engine.PhaseSetup with the number of points,
 // and within it of the programs that compute them. When the context ends, SetupOn returns
 // its error within some milliseconds, or after the program that runs.
-func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, opts ...SetupOption) (ProvingKey, VerifyingKey, error) {
+func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem,
+	opts ...SetupOption) (ProvingKey, VerifyingKey, error) {
 	var o setupOptions
 	for _, set := range opts {
 		set(&o)
@@ -103,7 +104,8 @@ const (
 )
 
 // setup makes the keys of a constraint system of a shape.
-func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, o *setupOptions) (ProvingKey, VerifyingKey, error) {
+func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape,
+	ccs constraint.ConstraintSystem, o *setupOptions) (ProvingKey, VerifyingKey, error) {
 	sys, err := c.systemOf(ccs)
 	if err != nil {
 		return nil, nil, err
@@ -219,7 +221,8 @@ func (q *qap[S]) committedLen() (n int) {
 }
 
 // evaluate computes q. Wires that nothing uses have the value 0.
-func (c *curve[P1, P2, S]) evaluate(ctx context.Context, q *qap[S], s *shape, sys *constraint.System, coefficients []S, size int, root *S, waste []S) error {
+func (c *curve[P1, P2, S]) evaluate(ctx context.Context, q *qap[S], s *shape, sys *constraint.System,
+	coefficients []S, size int, root *S, waste []S) error {
 	q.lagrange = make([]S, s.constraints)
 	if err := c.fr.Lagrange(ctx, q.lagrange, &waste[tau], root, size); err != nil {
 		return err

@@ -184,7 +184,8 @@ func (c *CellProver) Compute(ctx context.Context, blobs ...*Blob) ([]*Extended, 
 
 // extend computes n blobs, as many as fit together at a time. fill writes size bytes of
 // elements of blob i, and steps adds the steps from those of all blobs to the coefficients.
-func (c *CellProver) extend(ctx context.Context, n, size int, fill func(dst []byte, i int) error, steps func(*multiCall, []byte)) ([]*Extended, error) {
+func (c *CellProver) extend(ctx context.Context, n, size int, fill func(dst []byte, i int) error,
+	steps func(*multiCall, []byte)) ([]*Extended, error) {
 	all := make([]*Extended, n)
 	for at := 0; at < n; at += c.multi.together() {
 		some := all[at:min(at+c.multi.together(), n)]
@@ -226,7 +227,8 @@ func (c *CellProver) Recover(ctx context.Context, indices []uint64, rows ...[]*C
 		case index >= CellCount:
 			return nil, fmt.Errorf("%w: index %d of cell %d, below %d is wanted", backend.ErrInvalidInput, index, k, CellCount)
 		case k > 0 && index <= indices[k-1]:
-			return nil, fmt.Errorf("%w: index %d of cell %d is not above that of the cell before, %d", backend.ErrInvalidInput, index, k, indices[k-1])
+			return nil, fmt.Errorf("%w: index %d of cell %d is not above that of the cell before, %d",
+				backend.ErrInvalidInput, index, k, indices[k-1])
 		}
 	}
 	for i, row := range rows {

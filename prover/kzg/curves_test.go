@@ -65,7 +65,8 @@ type compared interface {
 }
 
 var curveTests = map[backend.Curve]compared{
-	backend.BN254: on[bn254.G1Affine, fr254.Element, stock254.OpeningProof, stock254.BatchOpeningProof, stock254.ProvingKey, stock254.VerifyingKey, stock254.SRS]{
+	backend.BN254: on[bn254.G1Affine, fr254.Element, stock254.OpeningProof, stock254.BatchOpeningProof,
+		stock254.ProvingKey, stock254.VerifyingKey, stock254.SRS]{
 		backend.BN254,
 		stock254.NewSRS, func(s *stock254.SRS) (stock254.ProvingKey, stock254.VerifyingKey) { return s.Pk, s.Vk },
 		func(k stock254.ProvingKey) []bn254.G1Affine { return k.G1 },
@@ -73,7 +74,8 @@ var curveTests = map[backend.Curve]compared{
 		stock254.ErrInvalidPolynomialSize, stock254.ErrInvalidNbDigests, stock254.ErrMinSRSSize,
 		kzg.LoadBN254, kzg.NewSRSBN254, kzg.ToLagrangeBN254, kzg.ReadSRSBN254, kzg.LoadMultiproofsBN254,
 	},
-	backend.BLS12377: on[bls12377.G1Affine, fr377.Element, stock377.OpeningProof, stock377.BatchOpeningProof, stock377.ProvingKey, stock377.VerifyingKey, stock377.SRS]{
+	backend.BLS12377: on[bls12377.G1Affine, fr377.Element, stock377.OpeningProof, stock377.BatchOpeningProof,
+		stock377.ProvingKey, stock377.VerifyingKey, stock377.SRS]{
 		backend.BLS12377,
 		stock377.NewSRS, func(s *stock377.SRS) (stock377.ProvingKey, stock377.VerifyingKey) { return s.Pk, s.Vk },
 		func(k stock377.ProvingKey) []bls12377.G1Affine { return k.G1 },
@@ -81,7 +83,8 @@ var curveTests = map[backend.Curve]compared{
 		stock377.ErrInvalidPolynomialSize, stock377.ErrInvalidNbDigests, stock377.ErrMinSRSSize,
 		kzg.LoadBLS12377, kzg.NewSRSBLS12377, kzg.ToLagrangeBLS12377, kzg.ReadSRSBLS12377, kzg.LoadMultiproofsBLS12377,
 	},
-	backend.BLS12381: on[bls12381.G1Affine, fr381.Element, stock381.OpeningProof, stock381.BatchOpeningProof, stock381.ProvingKey, stock381.VerifyingKey, stock381.SRS]{
+	backend.BLS12381: on[bls12381.G1Affine, fr381.Element, stock381.OpeningProof, stock381.BatchOpeningProof,
+		stock381.ProvingKey, stock381.VerifyingKey, stock381.SRS]{
 		backend.BLS12381,
 		stock381.NewSRS, func(s *stock381.SRS) (stock381.ProvingKey, stock381.VerifyingKey) { return s.Pk, s.Vk },
 		func(k stock381.ProvingKey) []bls12381.G1Affine { return k.G1 },
@@ -89,7 +92,8 @@ var curveTests = map[backend.Curve]compared{
 		stock381.ErrInvalidPolynomialSize, stock381.ErrInvalidNbDigests, stock381.ErrMinSRSSize,
 		kzg.LoadBLS12381, kzg.NewSRSBLS12381, kzg.ToLagrangeBLS12381, kzg.ReadSRSBLS12381, kzg.LoadMultiproofsBLS12381,
 	},
-	backend.BW6761: on[bw6761.G1Affine, fr761.Element, stock761.OpeningProof, stock761.BatchOpeningProof, stock761.ProvingKey, stock761.VerifyingKey, stock761.SRS]{
+	backend.BW6761: on[bw6761.G1Affine, fr761.Element, stock761.OpeningProof, stock761.BatchOpeningProof,
+		stock761.ProvingKey, stock761.VerifyingKey, stock761.SRS]{
 		backend.BW6761,
 		stock761.NewSRS, func(s *stock761.SRS) (stock761.ProvingKey, stock761.VerifyingKey) { return s.Pk, s.Vk },
 		func(k stock761.ProvingKey) []bw6761.G1Affine { return k.G1 },
@@ -308,7 +312,8 @@ func (s on[P, S, O, B, PK, VK, SRS]) openings(t *testing.T, e *engine.Engine, c 
 	if _, err := m.Open(t.Context(), make([]S, c.Coefficients+1)); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a polynomial that is too long: %v", err)
 	}
-	if _, err := s.multiproofs(t.Context(), e, pk, kzg.Cosets{Coefficients: 2 * c.Coefficients, Domain: 2 * c.Coefficients, Size: 1}); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := s.multiproofs(t.Context(), e, pk,
+		kzg.Cosets{Coefficients: 2 * c.Coefficients, Domain: 2 * c.Coefficients, Size: 1}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a key that is too short: %v", err)
 	}
 }

@@ -170,7 +170,8 @@ func scalarsOf(dst []fr.Element, b []byte) int {
 func (s *EthereumSetup) VerifyCells(commitments []Commitment, indices []uint64, cells []*Cell, proofs []Proof) error {
 	n := len(cells)
 	if len(commitments) != n || len(indices) != n || len(proofs) != n {
-		return fmt.Errorf("%w: %d commitments, %d indices, %d cells and %d proofs", backend.ErrInvalidInput, len(commitments), len(indices), n, len(proofs))
+		return fmt.Errorf("%w: %d commitments, %d indices, %d cells and %d proofs", backend.ErrInvalidInput,
+			len(commitments), len(indices), n, len(proofs))
 	}
 	if n == 0 {
 		return nil

@@ -151,7 +151,8 @@ func (k *Key[P, S, O, B]) quotient(ctx context.Context, p []S, z S) (value S, h 
 
 // BatchOpenSinglePoint proves the values of several polynomials at one point.
 // hf and dataTranscript go into the challenge that folds them.
-func (k *Key[P, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomials [][]S, digests []P, point S, hf hash.Hash, dataTranscript ...[]byte) (B, error) {
+func (k *Key[P, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomials [][]S, digests []P,
+	point S, hf hash.Hash, dataTranscript ...[]byte) (B, error) {
 	var none B
 	switch {
 	case len(digests) != len(polynomials):

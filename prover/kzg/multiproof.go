@@ -32,7 +32,8 @@ func (c Cosets) check() error {
 		}
 	}
 	if c.Size > c.Coefficients/2 || c.Domain < c.Coefficients || c.Domain > backend.MaxCount/8 {
-		return fmt.Errorf("%w: %+v: the size of a coset must be at most half of the coefficients, these at most the domain, and that at most 2^%d",
+		return fmt.Errorf("%w: %+v: the size of a coset must be at most half of the coefficients, these "+
+			"at most the domain, and that at most 2^%d",
 			backend.ErrInvalidInput, c, bits.Len(backend.MaxCount/8)-1)
 	}
 	return nil
@@ -106,7 +107,8 @@ type multiTable struct {
 }
 
 // loadMulti makes Multiproofs of a key in canonical form. Proofs are multiplied by factor.
-func (t *field[P, S]) loadMulti(ctx context.Context, e *engine.Engine, key []P, c Cosets, f form, factor S) (_ *Multiproofs[P, S], err error) {
+func (t *field[P, S]) loadMulti(ctx context.Context, e *engine.Engine, key []P, c Cosets, f form,
+	factor S) (_ *Multiproofs[P, S], err error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -180,44 +182,45 @@ func (m *Multiproofs[P, S]) build(ctx context.Context, key []P, factor S) error 
 	factors := []S{m.fr.Product(factor, m.fr.Inverse(m.fr.Number(2*k))), m.fr.Product(factor, m.fr.Inverse(m.fr.Number(2)))}
 	n := 2 * m.Coefficients
 	table := make([]P, n)
-	_, err := m.engine.Repeat(ctx, engine.Space{Elements: backend.Elements{Element: m.point(), Count: m.Coefficients + n}}, func(ctx context.Context, s *engine.Session) error {
-		scalars, err := s.BesideOf(ctx, backend.Elements{Element: m.scalar(), Count: len(factors)})
-		if err != nil {
-			return err
-		}
-		defer scalars.Close()
-		from, to := span(s, 0, m.Coefficients), span(s, m.Coefficients, n)
-		out, err := s.Run(ctx, []backend.Step{
-			write(from, layout.Bytes(given)),
-			backend.Transform{Dst: to, Src: from, Batch: l},
-			backend.Read{Src: to},
-		})
-		if err != nil {
-			return err
-		}
-		transformed, err := layout.View[P](out[2])
-		if err != nil {
-			return err
-		}
-		for x := range k {
-			for a := range l {
-				table[x*l+a] = transformed[a*2*k+m.rowOf(x, false)]
-				table[(k+x)*l+a] = transformed[a*2*k+m.rowOf(x, true)]
+	_, err := m.engine.Repeat(ctx, engine.Space{Elements: backend.Elements{Element: m.point(), Count: m.Coefficients + n}},
+		func(ctx context.Context, s *engine.Session) error {
+			scalars, err := s.BesideOf(ctx, backend.Elements{Element: m.scalar(), Count: len(factors)})
+			if err != nil {
+				return err
 			}
-		}
-		even, odd := span(s, m.Coefficients, n/2), span(s, m.Coefficients+n/2, n/2)
-		out, err = s.Run(ctx, []backend.Step{
-			write(span(scalars, 0, len(factors)), layout.Bytes(factors)),
-			write(to, layout.Bytes(table)),
-			backend.MultiplyPoints{Dst: even, Src: even, Scalars: span(scalars, 0, 1)},
-			backend.MultiplyPoints{Dst: odd, Src: odd, Scalars: span(scalars, 1, 1)},
-			backend.Read{Src: to},
+			defer scalars.Close()
+			from, to := span(s, 0, m.Coefficients), span(s, m.Coefficients, n)
+			out, err := s.Run(ctx, []backend.Step{
+				write(from, layout.Bytes(given)),
+				backend.Transform{Dst: to, Src: from, Batch: l},
+				backend.Read{Src: to},
+			})
+			if err != nil {
+				return err
+			}
+			transformed, err := layout.View[P](out[2])
+			if err != nil {
+				return err
+			}
+			for x := range k {
+				for a := range l {
+					table[x*l+a] = transformed[a*2*k+m.rowOf(x, false)]
+					table[(k+x)*l+a] = transformed[a*2*k+m.rowOf(x, true)]
+				}
+			}
+			even, odd := span(s, m.Coefficients, n/2), span(s, m.Coefficients+n/2, n/2)
+			out, err = s.Run(ctx, []backend.Step{
+				write(span(scalars, 0, len(factors)), layout.Bytes(factors)),
+				write(to, layout.Bytes(table)),
+				backend.MultiplyPoints{Dst: even, Src: even, Scalars: span(scalars, 0, 1)},
+				backend.MultiplyPoints{Dst: odd, Src: odd, Scalars: span(scalars, 1, 1)},
+				backend.Read{Src: to},
+			})
+			if err == nil {
+				m.table = out[4]
+			}
+			return err
 		})
-		if err == nil {
-			m.table = out[4]
-		}
-		return err
-	})
 	return err
 }
 
@@ -272,7 +275,8 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 		fewIndices = backend.IndexElements(curve, few*2*m.Coefficients)
 		scalars += fewIndices + len(matrix)
 	}
-	home, err := openBeside(ctx, call.points, backend.Elements{Element: m.point(), Count: 2 * m.Coefficients}, backend.Elements{Element: m.scalar(), Count: scalars})
+	home, err := openBeside(ctx, call.points, backend.Elements{Element: m.point(), Count: 2 * m.Coefficients},
+		backend.Elements{Element: m.scalar(), Count: scalars})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -395,7 +399,9 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 			at += batch * count
 			return span(scalars, at-batch*count, batch*count)
 		}
-		call := &multiCall{batch: batch, coefficients: next(n), values: next(m.Domain), parts: next(n), transforms: next(2 * n), rows: next(2 * n)}
+		call := &multiCall{
+			batch: batch, coefficients: next(n), values: next(m.Domain), parts: next(n), transforms: next(2 * n), rows: next(2 * n),
+		}
 		begin(call)
 		call.proofs = span(s, batch*2*k, batch*c)
 		call.add(
@@ -502,7 +508,8 @@ func turned(points []byte, count, n int) []byte {
 func (m *Multiproofs[P, S]) Open(ctx context.Context, polynomials ...[]S) ([]Openings[P, S], error) {
 	for i, p := range polynomials {
 		if len(p) > m.Coefficients {
-			return nil, fmt.Errorf("%w: polynomial %d has %d coefficients, at most %d are possible", backend.ErrInvalidInput, i, len(p), m.Coefficients)
+			return nil, fmt.Errorf("%w: polynomial %d has %d coefficients, at most %d are possible",
+				backend.ErrInvalidInput, i, len(p), m.Coefficients)
 		}
 	}
 	all := make([]Openings[P, S], len(polynomials))

@@ -44,7 +44,9 @@ func TestOpenings(t *testing.T) {
 // computed by a matrix, and has these die.
 func TestOpeningsElsewhere(t *testing.T) {
 	f := faulty.Backends{Elsewhere: true}
-	e, err := engine.New(t.Context(), engine.Config{Open: f.Open, Backend: "first", Fallbacks: []string{engine.NoFallback}, RetryPause: time.Millisecond})
+	e, err := engine.New(t.Context(), engine.Config{
+		Open: f.Open, Backend: "first", Fallbacks: []string{engine.NoFallback}, RetryPause: time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

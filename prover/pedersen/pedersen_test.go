@@ -108,7 +108,8 @@ func scalars[S any](t *testing.T, c backend.Curve, n int) []S {
 }
 
 // compare wants gnark-crypto's answers.
-func compare[P comparable, S any](t *testing.T, k *pedersen.Key[P, S], values []S, commit, prove func([]S) (P, error), verify func(P, P) error) {
+func compare[P comparable, S any](t *testing.T, k *pedersen.Key[P, S], values []S, commit,
+	prove func([]S) (P, error), verify func(P, P) error) {
 	t.Helper()
 	c, err := k.Commit(t.Context(), values)
 	want, wantErr := commit(values)

@@ -69,7 +69,8 @@ type accelerator[P any, S comparable] struct {
 }
 
 // newAccelerator loads a key's points.
-func newAccelerator[P any, S comparable, D, Q any](c *curve[P, S], e *engine.Engine, pk ProvingKey, of *polynomials[S, D, Q]) (*Accelerator[P, S, D, Q], error) {
+func newAccelerator[P any, S comparable, D, Q any](c *curve[P, S], e *engine.Engine, pk ProvingKey,
+	of *polynomials[S, D, Q]) (*Accelerator[P, S, D, Q], error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {
@@ -230,12 +231,14 @@ func (in *numeratorInput[S]) check() (size, error) {
 	n := int(in.small.size)
 	s := size{n: n, commitments: len(in.selects)}
 	pieces := in.large.size / max(in.small.size, 1)
-	if n < 1 || bits.OnesCount(uint(n)) != 1 || pieces*in.small.size != in.large.size || pieces < 2 || pieces > most || bits.OnesCount64(pieces) != 1 {
+	if n < 1 || bits.OnesCount(uint(n)) != 1 || pieces*in.small.size != in.large.size || pieces < 2 ||
+		pieces > most || bits.OnesCount64(pieces) != 1 {
 		return s, fmt.Errorf("%w: domains of %d and %d elements", backend.ErrInvalidInput, in.small.size, in.large.size)
 	}
 	s.pieces = int(pieces)
 	if len(in.committed) != len(in.selects) {
-		return s, fmt.Errorf("%w: %d commitments' polynomials and %d selectors of them", backend.ErrInvalidInput, len(in.committed), len(in.selects))
+		return s, fmt.Errorf("%w: %d commitments' polynomials and %d selectors of them", backend.ErrInvalidInput,
+			len(in.committed), len(in.selects))
 	}
 	for _, v := range in.polynomials() {
 		if len(v) != n {
@@ -277,48 +280,49 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 	st.spread(d)
 	_, forKey := planKey(s, vector.Vector[S]{})
 	_, forProof := planProof(s, vector.Vector[S]{})
-	_, err = a.curve.vectors.Repeat(context.Background(), a.engine, forKey+forProof, func(ctx context.Context, session *vector.Session[S]) error {
-		all := session.New(forKey + forProof)
-		k, _ := planKey(s, all.Slice(0, forKey))
-		v, _ := planProof(s, all.Slice(forKey, forKey+forProof))
-		if err := d.load(ctx, session, k, &trace[S]{columns: in.columns, fixed: in.constant, commitment: in.selects}); err != nil {
-			return err
-		}
-		r := &rounds[P, S]{
-			key:    &key[P, S]{curve: a.curve, domain: d},
-			device: &device[P, S]{session: session, key: k, vectors: v},
-			st:     st, alpha: in.alpha, beta: in.beta, gamma: in.gamma,
-		}
-		p := session.Program()
-		p.Write(v.blinds, st.rows)
-		for i, w := range append(append(in.wires[:len(in.wires):len(in.wires)], in.ratio, in.constant), in.committed...) {
-			p.Write(v.polynomial(i), w)
-		}
-		coefficients(p, v.polynomials, wires+s.commitments)
-		var read []*vector.Answer[[]S]
-		inOrder := func(reversed vector.Vector[S]) {
-			room := v.on(0) // not used yet
-			p.Map(room, reversed.Reversed().Expr())
-			read = append(read, p.Read(room))
-		}
-		for i := range wires + s.commitments {
-			inOrder(v.polynomial(i))
-		}
-		for i := range columns + s.commitments {
-			inOrder(k.polynomial(i))
-		}
-		r.numerator(p, s.commitments)
-		answer := p.Read(v.quotient)
-		if err := p.Run(ctx); err != nil {
-			return err
-		}
-		for i, to := range in.polynomials() {
-			copy(to, read[i].Get())
-			clear(read[i].Get())
-		}
-		values = answer.Get()
-		return nil
-	})
+	_, err = a.curve.vectors.Repeat(context.Background(), a.engine, forKey+forProof,
+		func(ctx context.Context, session *vector.Session[S]) error {
+			all := session.New(forKey + forProof)
+			k, _ := planKey(s, all.Slice(0, forKey))
+			v, _ := planProof(s, all.Slice(forKey, forKey+forProof))
+			if err := d.load(ctx, session, k, &trace[S]{columns: in.columns, fixed: in.constant, commitment: in.selects}); err != nil {
+				return err
+			}
+			r := &rounds[P, S]{
+				key:    &key[P, S]{curve: a.curve, domain: d},
+				device: &device[P, S]{session: session, key: k, vectors: v},
+				st:     st, alpha: in.alpha, beta: in.beta, gamma: in.gamma,
+			}
+			p := session.Program()
+			p.Write(v.blinds, st.rows)
+			for i, w := range append(append(in.wires[:len(in.wires):len(in.wires)], in.ratio, in.constant), in.committed...) {
+				p.Write(v.polynomial(i), w)
+			}
+			coefficients(p, v.polynomials, wires+s.commitments)
+			var read []*vector.Answer[[]S]
+			inOrder := func(reversed vector.Vector[S]) {
+				room := v.on(0) // not used yet
+				p.Map(room, reversed.Reversed().Expr())
+				read = append(read, p.Read(room))
+			}
+			for i := range wires + s.commitments {
+				inOrder(v.polynomial(i))
+			}
+			for i := range columns + s.commitments {
+				inOrder(k.polynomial(i))
+			}
+			r.numerator(p, s.commitments)
+			answer := p.Read(v.quotient)
+			if err := p.Run(ctx); err != nil {
+				return err
+			}
+			for i, to := range in.polynomials() {
+				copy(to, read[i].Get())
+				clear(read[i].Get())
+			}
+			values = answer.Get()
+			return nil
+		})
 	return values, err
 }
 

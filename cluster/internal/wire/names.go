@@ -359,7 +359,8 @@ func TenantOfJob(id string) string {
 // same answer again.
 func Refused(err error) bool {
 	const invalid, inUse, overlaps = 10052, 10058, 10065 // a stream's configuration, its name, its subjects
-	return Conflict(err) || Full(err) || isAPI(err, invalid, inUse, overlaps) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrPermissionViolation)
+	return Conflict(err) || Full(err) || isAPI(err, invalid, inUse, overlaps) ||
+		errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrPermissionViolation)
 }
 
 // Conflict reports whether another message of the subject came first.

@@ -29,7 +29,9 @@ func (l *late) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.Pu
 // not taken for another one's. The manifest of a key was, so that its parts were deleted: each
 // job of its circuit ended without a proof.
 func TestAnswerIsLate(t *testing.T) {
-	server, err := natsserver.NewServer(&natsserver.Options{JetStream: true, StoreDir: quickdir.New(t), DontListen: true, NoSigs: true, NoLog: true})
+	server, err := natsserver.NewServer(&natsserver.Options{
+		JetStream: true, StoreDir: quickdir.New(t), DontListen: true, NoSigs: true, NoLog: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,9 @@ func TestAnswerIsLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: Notes, Subjects: []string{NotesPrefix + ">"}, Storage: jetstream.MemoryStorage, AllowDirect: true})
+	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: Notes, Subjects: []string{NotesPrefix + ">"}, Storage: jetstream.MemoryStorage, AllowDirect: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

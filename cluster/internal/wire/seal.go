@@ -81,7 +81,8 @@ func ReadOpening(key string) (*OpeningKey, error) {
 }
 
 // ErrSealed is wrapped by the error of a witness that was sealed for others.
-var ErrSealed = errors.New("the witness was not sealed for this job and this worker: are the client's ticket and the worker's of one cluster?")
+var ErrSealed = errors.New("the witness was not sealed for this job and this worker: are the client's " +
+	"ticket and the worker's of one cluster?")
 
 // fingerprintKey is where the metadata of the stream of notes has the fingerprint of the key
 // that witnesses are sealed with.

@@ -180,7 +180,8 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*Link, error) {
 		return nil, err
 	}
 	opts := []nats.Option{
-		nats.Name(name), nats.Timeout(dialsWithin), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.Name(name), nats.Timeout(dialsWithin), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsLost), nats.IgnoreDiscoveredServers(), nats.NoCallbacksAfterClientClose(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests have errors of their own
 		nats.ReconnectBufSize(-1), // what could not be sent is repeated by whoever asked

@@ -252,7 +252,9 @@ func digestOnly(ctx context.Context, path string, _ int) error {
 		if err != nil {
 			return nil // the end
 		}
-		_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: points, Digest: digest}}})
+		_ = s.Send(&proto.LoadRequest{
+			Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: points, Digest: digest}},
+		})
 		m, err := s.Recv()
 		if err == nil && m.GetBases() != 0 {
 			return errors.New("another user's bases are given for their digest")
@@ -302,7 +304,9 @@ func mappedFile(ctx context.Context, path string, _ int) error {
 		if err != nil {
 			return
 		}
-		_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: size / 64, File: &proto.FileSource{Id: id.Load()}}}})
+		_ = s.Send(&proto.LoadRequest{
+			Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: size / 64, File: &proto.FileSource{Id: id.Load()}}},
+		})
 		if m, err := s.Recv(); err == nil {
 			_, _ = h.FreeBases(ctx, &proto.FreeBasesRequest{Bases: m.GetBases()})
 		}
@@ -625,7 +629,9 @@ func crumbs(ctx context.Context, path string, _ int) error {
 				return
 			}
 			// Of other multiples each time: other bases.
-			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: 1, Multiples: rand.Uint32() >> 1}}})
+			_ = s.Send(&proto.LoadRequest{
+				Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: 1, Multiples: rand.Uint32() >> 1}},
+			})
 			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire.Region(a, 0, 64)}})
 			_, _ = s.Recv()
 			m, err := s.Recv()
@@ -663,7 +669,11 @@ func checkedLoads(ctx context.Context, path string, _ int) error {
 				pause(ctx, 100*time.Millisecond)
 				return
 			}
-			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: uint32(backend.BLS12381), Group: 1, Count: size / 96, Check: true, Multiples: rand.Uint32() >> 1}}})
+			_ = s.Send(&proto.LoadRequest{
+				Step: &proto.LoadRequest_Header{
+					Header: &proto.LoadHeader{Curve: uint32(backend.BLS12381), Group: 1, Count: size / 96, Check: true, Multiples: rand.Uint32() >> 1},
+				},
+			})
 			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire.Region(a, 0, size/96*96)}})
 			for {
 				m, err := s.Recv()

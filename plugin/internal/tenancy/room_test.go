@@ -26,7 +26,9 @@ func sparse(t *testing.T, count int) func(offset int64) backend.Bases {
 		t.Fatal(err)
 	}
 	return func(offset int64) backend.Bases {
-		return backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: count, File: f, FileOffset: offset, Hints: backend.Hints{Multiples: int(offset)}}
+		return backend.Bases{
+			Curve: backend.BN254, Group: backend.G1, Count: count, File: f, FileOffset: offset, Hints: backend.Hints{Multiples: int(offset)},
+		}
 	}
 }
 

@@ -539,7 +539,8 @@ func TestStalledScalars(t *testing.T) {
 		}
 		// The caller's own errors are the call's.
 		failing := func(context.Context, int) error { return fmt.Errorf("%w: no witness", backend.ErrInvalidInput) }
-		if _, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Input: backend.Input{Bytes: scalars, Ready: failing}}}); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100,
+			Input: backend.Input{Bytes: scalars, Ready: failing}}}); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Error(err)
 		}
 		slow.Close()

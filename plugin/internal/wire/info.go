@@ -47,7 +47,9 @@ func ToInfo(r *proto.OpenReply) (backend.Info, error) {
 	name := func(s string) string { return text.Line(s, maxName) }
 	info := backend.Info{
 		Name: name(r.Name), Version: name(r.Version),
-		Build: backend.Build{Module: name(r.GetBuild().GetModule()), Version: name(r.GetBuild().GetVersion()), Commit: name(r.GetBuild().GetCommit())},
+		Build: backend.Build{
+			Module: name(r.GetBuild().GetModule()), Version: name(r.GetBuild().GetVersion()), Commit: name(r.GetBuild().GetCommit()),
+		},
 	}
 	if len(r.Devices) > maxDevices {
 		return info, fmt.Errorf("the plugin has %d devices, more than %d", len(r.Devices), maxDevices)

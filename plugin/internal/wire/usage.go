@@ -20,14 +20,17 @@ func FromUsage(b backend.Backend) *proto.Usage {
 	}
 	u, reply := m.Usage(), &proto.Usage{}
 	for _, d := range u.Devices {
-		reply.Devices = append(reply.Devices, &proto.DeviceUsage{Busy: uint64(d.Busy), Waited: uint64(d.Waited), Calls: d.Calls, Energy: d.Energy, Multiples: uint64(d.Multiples)})
+		reply.Devices = append(reply.Devices, &proto.DeviceUsage{
+			Busy: uint64(d.Busy), Waited: uint64(d.Waited), Calls: d.Calls, Energy: d.Energy, Multiples: uint64(d.Multiples),
+		})
 	}
 	for _, s := range u.Stages {
 		reply.Stages = append(reply.Stages, &proto.StageUsage{Name: s.Name, Busy: uint64(s.Busy)})
 	}
 	if d := u.Daemon; d != nil {
 		reply.Daemon = &proto.DaemonUsage{
-			Sessions: uint32(d.Sessions), Resident: uint64(d.Resident), Unheld: uint64(d.Unheld), Waiting: uint32(d.Waiting), Recognised: d.Recognised,
+			Sessions: uint32(d.Sessions), Resident: uint64(d.Resident), Unheld: uint64(d.Unheld),
+			Waiting: uint32(d.Waiting), Recognised: d.Recognised,
 		}
 	}
 	return reply
@@ -38,7 +41,8 @@ func FromUsage(b backend.Backend) *proto.Usage {
 func ToUsage(r *proto.Usage) (u backend.Usage) {
 	for _, d := range r.GetDevices()[:min(len(r.GetDevices()), maxDevices)] {
 		u.Devices = append(u.Devices, backend.DeviceUsage{
-			Busy: nanoseconds(d.GetBusy()), Waited: nanoseconds(d.GetWaited()), Calls: d.GetCalls(), Energy: d.GetEnergy(), Multiples: bytesOf(d.GetMultiples()),
+			Busy: nanoseconds(d.GetBusy()), Waited: nanoseconds(d.GetWaited()), Calls: d.GetCalls(),
+			Energy: d.GetEnergy(), Multiples: bytesOf(d.GetMultiples()),
 		})
 	}
 	for _, s := range r.GetStages()[:min(len(r.GetStages()), maxStages)] {
@@ -46,7 +50,8 @@ func ToUsage(r *proto.Usage) (u backend.Usage) {
 	}
 	if d := r.GetDaemon(); d != nil {
 		u.Daemon = &backend.DaemonUsage{
-			Sessions: int(d.GetSessions()), Resident: bytesOf(d.GetResident()), Unheld: bytesOf(d.GetUnheld()), Waiting: int(d.GetWaiting()), Recognised: d.GetRecognised(),
+			Sessions: int(d.GetSessions()), Resident: bytesOf(d.GetResident()), Unheld: bytesOf(d.GetUnheld()),
+			Waiting: int(d.GetWaiting()), Recognised: d.GetRecognised(),
 		}
 	}
 	return u

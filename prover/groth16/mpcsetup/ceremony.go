@@ -160,7 +160,8 @@ func readChallenge(from io.Reader) ([]byte, error) {
 // follows checks that a contribution is to another, whose hash is challenge.
 func follows(next, challenge []byte) error {
 	if len(next) != 0 && !bytes.Equal(next, challenge) {
-		return fmt.Errorf("%w: the contribution is to another than the one before it: its challenge is not that one's hash", backend.ErrInvalidInput)
+		return fmt.Errorf("%w: the contribution is to another than the one before it: its challenge is not that one's hash",
+			backend.ErrInvalidInput)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ type evaluations[P1, P2 any] struct {
 // participant of a circuit's phase contributes to, and the parts of the keys that no
 // contribution changes. Nothing is random, so that everybody can compute it again. A circuit
 // of more constraints than the powers are for is backend.ErrInvalidInput.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Context, e *engine.Engine, r1cs *R, commons *C, opts ...Option) (*Q, *E, error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Context, e *engine.Engine,
+	r1cs *R, commons *C, opts ...Option) (*Q, *E, error) {
 	v := c.powers(commons)
 	n := len(v.alpha)
 	sys, coefficients := c.system(r1cs)
@@ -39,7 +40,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 	case len(commitments) > mostCommitments:
 		return nil, nil, fmt.Errorf("%w: %d commitments, at most %d are possible", backend.ErrInvalidInput, len(commitments), mostCommitments)
 	case n < 2 || n&(n-1) != 0 || len(v.tau1) != 2*n-1 || len(v.tau2) != n || len(v.beta) != n:
-		return nil, nil, fmt.Errorf("%w: %d, %d, %d and %d powers belong to no domain", backend.ErrInvalidInput, len(v.tau1), len(v.tau2), n, len(v.beta))
+		return nil, nil, fmt.Errorf("%w: %d, %d, %d and %d powers belong to no domain", backend.ErrInvalidInput,
+			len(v.tau1), len(v.tau2), n, len(v.beta))
 	case sys.GetNbConstraints() > n:
 		return nil, nil, fmt.Errorf("%w: %d constraints, the powers are for %d", backend.ErrInvalidInput, sys.GetNbConstraints(), n)
 	}
@@ -99,7 +101,8 @@ type wires[P1, P2 any] struct {
 }
 
 // wires computes the points of each wire, and Z.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engine.Engine, sys *constraint.System, coefficients []S, v *powers[P1, P2], opts []Option) (*wires[P1, P2], error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engine.Engine,
+	sys *constraint.System, coefficients []S, v *powers[P1, P2], opts []Option) (*wires[P1, P2], error) {
 	n := len(v.alpha)
 	w := &wires[P1, P2]{z: make([]P1, n)}
 	internal, secret, public := sys.GetNbVariables()

@@ -175,7 +175,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadCommons(ctx context.Context, e 
 }
 
 // readPowers reads SrsCommons.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *engine.Engine, from io.Reader) (v powers[P1, P2], err error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *engine.Engine,
+	from io.Reader) (v powers[P1, P2], err error) {
 	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
 	defer r.End()
 	n := r.Uint64("size of the domain")
@@ -205,7 +206,8 @@ func behind[P any](first P, others []P) []P { return append([]P{first}, others..
 // ContributePhase1 adds a contribution to p: it multiplies tau, alpha and beta by random
 // numbers, and proves that it knows them. After an error p is as it was. See the package's
 // documentation for what becomes of the numbers.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase1(ctx context.Context, e *engine.Engine, p *Phase1[P1, P2, U], opts ...Option) error {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase1(ctx context.Context, e *engine.Engine,
+	p *Phase1[P1, P2, U], opts ...Option) error {
 	return on(ctx, e, func(e *engine.Engine) error {
 		challenge, err := hashOf(p)
 		if err != nil {
@@ -232,7 +234,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase1(ctx context.Contex
 }
 
 // multiplied returns powers of tau, alpha and beta times x[0], x[1] and x[2].
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiplied(ctx context.Context, e *engine.Engine, v *powers[P1, P2], x []S, opts []Option) (*powers[P1, P2], error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiplied(ctx context.Context, e *engine.Engine,
+	v *powers[P1, P2], x []S, opts []Option) (*powers[P1, P2], error) {
 	n := len(v.tau2)
 	scalars := make([]S, 2*n-1+2*n)
 	defer func() { merge.Wipe(scalars) }()
@@ -262,7 +265,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiplied(ctx context.Context, e *
 // VerifyPhase1Step does what gnark's Phase1.Verify does: it checks that next is a
 // contribution to p, which is correct. What is wrong is backend.ErrInvalidInput. It sets
 // the challenge of next if that has none, as gnark does.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Context, e *engine.Engine, p, next *Phase1[P1, P2, U], opts ...Option) error {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Context, e *engine.Engine,
+	p, next *Phase1[P1, P2, U], opts ...Option) error {
 	return on(ctx, e, func(e *engine.Engine) error {
 		challenge, err := hashOf(p)
 		if err != nil {
@@ -352,7 +356,8 @@ func ratio[P, S any](ops *group.Ops[P, S], fr *group.Field[S], vectors [][]P, su
 // SealPhase1 returns what phase 2 of all circuits begins with: it multiplies the numbers of
 // the last contribution by those that a beacon gives, as gnark's Phase1.Seal does. p stays
 // as it is. The beacon is of a time after the last contribution, and public.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase1(ctx context.Context, e *engine.Engine, p *Phase1[P1, P2, U], beacon []byte, opts ...Option) (commons *C, err error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase1(ctx context.Context, e *engine.Engine,
+	p *Phase1[P1, P2, U], beacon []byte, opts ...Option) (commons *C, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {
 		h, err := hashOf(p)
 		if err != nil {
@@ -370,7 +375,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase1(ctx context.Context, e *
 // VerifyPhase1 does what gnark's VerifyPhase1 does: it checks all contributions to a new
 // phase of a domain of n elements, in their order, and seals the last. OnPoints hears of each
 // contribution, and of the seal.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1(ctx context.Context, e *engine.Engine, n int, beacon []byte, contributions []*Phase1[P1, P2, U], opts ...Option) (commons *C, err error) {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1(ctx context.Context, e *engine.Engine,
+	n int, beacon []byte, contributions []*Phase1[P1, P2, U], opts ...Option) (commons *C, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {
 		p := c.NewPhase1(n)
 		for i, next := range contributions {

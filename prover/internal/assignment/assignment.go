@@ -265,7 +265,8 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 // as it is, and a panic of it is an error. With a wrong witness gnark's solver calls
 // hints again, so that those with side effects have them twice. When ctx ends that is
 // an error too. Whoever gets a solution wipes it.
-func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
+func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sys System[S], inputs []S,
+	cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
 	r, err := begin[S, PS](sys, inputs, cfg)
 	if err != nil {
 		return nil, err
@@ -288,7 +289,8 @@ func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sy
 
 // begin looks whether this system and these inputs can be solved here.
 func begin[S limbs, PS curves.Scalar[S]](sys System[S], inputs []S, cfg solver.Config) (*run[S, PS], error) {
-	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(), sparse: sys.Type == constraint.SystemSparseR1CS, reducer: newReducer[S](sys.Field())}
+	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(),
+		sparse: sys.Type == constraint.SystemSparseR1CS, reducer: newReducer[S](sys.Field())}
 	known := len(sys.Public) + len(sys.Secret)
 	given := known
 	if !r.sparse {

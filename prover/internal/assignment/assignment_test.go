@@ -77,7 +77,8 @@ type solvers struct {
 }
 
 // over binds solvers to a curve's types. Memory is given back after each solution.
-func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S, tables func(constraint.ConstraintSystem) assignment.System[S], sides func(any) (w V, s [3]V)) solvers {
+func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
+	tables func(constraint.ConstraintSystem) assignment.System[S], sides func(any) (w V, s [3]V)) solvers {
 	return solvers{
 		id: id,
 		gnark: func(c constraint.ConstraintSystem, w witness.Witness, opts ...solver.Option) (result, error) {
@@ -395,7 +396,8 @@ func TestHints(t *testing.T) {
 			call{3, []any{3, 1, 0, 1, 2, 2, 2, x}},
 			call{3, []any{3, 1, 7, x, 9, x, 9, x}},
 			call{2, []any{2, 2, x, 1, 2, x, x, 1, x, 1, 2, x}},
-			call{2, []any{2, 1, x, x, x}}, call{2, []any{2, 1, 3, 4}}, call{2, []any{3, 1, 3, 4, 3}}, call{1, []any{1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
+			call{2, []any{2, 1, x, x, x}}, call{2, []any{2, 1, 3, 4}}, call{2, []any{3, 1, 3, 4, 3}},
+			call{1, []any{1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
 	}
 	for _, name := range assignment.HintsOnElements() {
 		if calls[name[strings.LastIndex(name, "/")+1:]] == nil {

@@ -337,7 +337,8 @@ func TestRandomCircuits(t *testing.T) {
 	}
 	all.Wait()
 	took := time.Since(start)
-	t.Logf("%d circuits from seed %d on, of %d instructions: %d solutions are the same, %d witnesses are refused by both, in %v", n.circuits.Load(), first, n.instructions.Load(), n.solutions.Load(), n.refused.Load(), took.Round(time.Second/10))
+	t.Logf("%d circuits from seed %d on, of %d instructions: %d solutions are the same, %d witnesses are refused by both, in %v",
+		n.circuits.Load(), first, n.instructions.Load(), n.solutions.Load(), n.refused.Load(), took.Round(time.Second/10))
 	if n.solutions.Load() < 2*n.refused.Load() || n.circuits.Load() < 4*n.none.Load() || n.solutions.Load() == 0 {
 		t.Errorf("too few of the witnesses are right; %d circuits are none", n.none.Load())
 	}
@@ -345,8 +346,10 @@ func TestRandomCircuits(t *testing.T) {
 		return
 	}
 	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(*randomCommit), "runs": []any{map[string]any{
-		"op": "verify", "backend": "solver", "curve": "all", "cases": "random circuits", "tried": n.solutions.Load() + n.refused.Load(), "failed": 0,
-		"first_seed": first, "circuits": n.circuits.Load(), "instructions": n.instructions.Load(), "same": n.solutions.Load(), "refused": n.refused.Load(),
+		"op": "verify", "backend": "solver", "curve": "all", "cases": "random circuits",
+		"tried": n.solutions.Load() + n.refused.Load(), "failed": 0,
+		"first_seed": first, "circuits": n.circuits.Load(), "instructions": n.instructions.Load(),
+		"same": n.solutions.Load(), "refused": n.refused.Load(),
 		"seconds": int(took.Seconds()), "processors": runtime.GOMAXPROCS(0),
 	}}}, "", "  ")
 	if err == nil {

@@ -52,7 +52,8 @@ type transforms[S, D, O any] interface {
 // NewDomain binds a domain of gnark-crypto of size elements. make makes another one;
 // dit, dif and alone are its package's values DIT, DIF and WithNbTasks(1). A domain that
 // has no tables is not cut.
-func NewDomain[S, D, O any, T transforms[S, D, O]](f *Field[S], t T, size uint64, shift S, make func(size int) T, dit, dif D, alone O) *Domain[S] {
+func NewDomain[S, D, O any, T transforms[S, D, O]](f *Field[S], t T, size uint64, shift S,
+	make func(size int) T, dit, dif D, alone O) *Domain[S] {
 	n := int(size)
 	d := &Domain[S]{
 		Size: n, Shift: shift, field: f, piece: n,

@@ -128,7 +128,8 @@ func TestTimes(t *testing.T) {
 			}
 			sorted := slices.Sorted(slices.Values(r.Samples))
 			r.MinMS, r.MedianMS = sorted[0], sorted[len(sorted)/2]
-			t.Logf("%s %s: %d processors: %.1f to %.1f ms, median %.1f, processors' time %.1f, first %.1f", r.System, r.Circuit, n, r.MinMS, sorted[len(sorted)-1], r.MedianMS, r.CPUMS, r.FirstMS)
+			t.Logf("%s %s: %d processors: %.1f to %.1f ms, median %.1f, processors' time %.1f, first %.1f",
+				r.System, r.Circuit, n, r.MinMS, sorted[len(sorted)-1], r.MedianMS, r.CPUMS, r.FirstMS)
 			runs = append(runs, r)
 		}
 	}
@@ -202,7 +203,8 @@ func solution(t *testing.T, ccs constraint.ConstraintSystem, w witness.Witness) 
 	return nil
 }
 
-func solutionOf[S comparable, V ~[]S](t *testing.T, sys solve.System[S], w witness.Witness, answer S, gnark func(...solver.Option) ([3]V, error)) func() (took, cpu float64) {
+func solutionOf[S comparable, V ~[]S](t *testing.T, sys solve.System[S], w witness.Witness, answer S,
+	gnark func(...solver.Option) ([3]V, error)) func() (took, cpu float64) {
 	opts := fixed(sys.MHintsDependencies)
 	want, err := gnark(opts...)
 	if err != nil {

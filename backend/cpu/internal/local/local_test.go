@@ -81,7 +81,9 @@ func TestBasesThatAreNotAligned(t *testing.T) {
 
 func TestPanicsAreErrors(t *testing.T) {
 	b, _, id, scalars := given(t, 0, 0, 10)
-	job := backend.Job{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: func(context.Context, int) error { panic("out of order") }}}
+	job := backend.Job{Bases: id, Count: 10, Input: backend.Input{
+		Bytes: scalars, Ready: func(context.Context, int) error { panic("out of order") },
+	}}
 	r, err := b.MSM(t.Context(), []backend.Job{job})
 	if r != nil || !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("%v, %v", r, err)
@@ -112,7 +114,9 @@ func TestErrorsNameTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	load := func() error {
-		_, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points, Hints: backend.Hints{Check: true}})
+		_, err := b.LoadBases(t.Context(), backend.Bases{
+			Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points, Hints: backend.Hints{Check: true},
+		})
 		return err
 	}
 	points[99_000*64] ^= 1

@@ -38,7 +38,8 @@ func TestMultiples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Sets != sets || p.Skip != 1 || len(p.Chunks) != 1 || rows < 2 || rows*sets == count || p.Sort.Tiles(p.Count) < 2 || p.Sort.Shift == 0 {
+	if p.Sets != sets || p.Skip != 1 || len(p.Chunks) != 1 || rows < 2 || rows*sets == count ||
+		p.Sort.Tiles(p.Count) < 2 || p.Sort.Shift == 0 {
 		t.Fatalf("%d windows in %d sets of %d rows, sorted by %+v: not what this test is for", count, p.Sets, rows, p.Sort)
 	}
 
@@ -99,7 +100,8 @@ func TestMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	r := &phases{Plan: p, groupKernels: prog, points: n, piece: p.Piece, TaskLists: p.Work.Lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
+	r := &phases{Plan: p, groupKernels: prog, points: n, piece: p.Piece, TaskLists: p.Work.Lists[0],
+		ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
 	if err := r.clearSums(); err != nil {
 		t.Fatal(err)
 	}

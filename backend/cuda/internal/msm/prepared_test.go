@@ -218,7 +218,9 @@ func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	if !points[0].IsOnCurve() || !points[0].Y.IsZero() || points[5].IsInSubGroup() {
 		t.Fatal("not the points that this test is for")
 	}
-	of := backend.Bases{Curve: backend.BLS12377, Group: backend.G1, Count: len(points), Bytes: layout.Bytes(points), Hints: backend.Hints{Multiples: 1}}
+	of := backend.Bases{
+		Curve: backend.BLS12377, Group: backend.G1, Count: len(points), Bytes: layout.Bytes(points), Hints: backend.Hints{Multiples: 1},
+	}
 	scalars, err := fixtures.Scalars(of.Curve, fixtures.PlonkL, *seed, of.Count)
 	if err != nil {
 		t.Fatal(err)

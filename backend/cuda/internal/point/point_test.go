@@ -51,7 +51,8 @@ func compute(t *testing.T, turn *device.Turn, g *Group, m *Multiply, points, sca
 	}
 	got = make([]byte, m.Dst.Count*g.of.Bytes())
 	var all device.Layout
-	work, facts, src, by, dst := all.Take(scratch), all.Take(int64(len(g.Facts()))), all.Take(int64(len(points))), all.Take(int64(len(scalars))), all.Take(int64(len(got)))
+	work, facts, src, by, dst := all.Take(scratch), all.Take(int64(len(g.Facts()))), all.Take(
+		int64(len(points))), all.Take(int64(len(scalars))), all.Take(int64(len(got)))
 	span, err := turn.Work(all.Size, all.Size)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,10 @@ func compute(t *testing.T, turn *device.Turn, g *Group, m *Multiply, points, sca
 		turn.Compute.Write(facts.In(span), g.Facts()),
 		turn.Compute.Write(src.In(span), points),
 		turn.Compute.Write(by.In(span), scalars),
-		g.Queue(m, Resources{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
+		g.Queue(m, Resources{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error {
+			products += n
+			return nil
+		}}),
 		turn.Compute.Read(got, dst.In(span)),
 	); err != nil {
 		t.Fatal(err)
@@ -145,7 +149,8 @@ func testSharedRows(t *testing.T, e backend.Element) {
 		if c.memory > 0 {
 			memory = int64(c.memory) * g.coordinate / 32
 		}
-		m := &Multiply{Dst: Points{Count: c.rows}, Src: Points{Count: c.points}, Scalars: Points{Count: c.scalars}, Terms: c.terms, Memory: memory}
+		m := &Multiply{Dst: Points{Count: c.rows}, Src: Points{Count: c.points}, Scalars: Points{Count: c.scalars},
+			Terms: c.terms, Memory: memory}
 		if bits := m.shared(&queue{Group: g}, c.terms, mostProducts); bits == 0 || c.bits > 0 && bits != c.bits {
 			t.Errorf("%+v: digits of %d bits", c, bits)
 		}

@@ -101,7 +101,8 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) ([]
 
 // run runs the steps from number `from` on in one turn, all or as many as it may while
 // others wait, and returns how many.
-func (c *Computer) run(ctx context.Context, element backend.Element, all []backend.Step, from int, used Used, answers [][]byte) (ran int, err error) {
+func (c *Computer) run(ctx context.Context, element backend.Element, all []backend.Step, from int,
+	used Used, answers [][]byte) (ran int, err error) {
 	take := c.dev.Turn
 	if element == backend.Word() {
 		take = c.dev.LongTurn
@@ -117,7 +118,8 @@ func (c *Computer) run(ctx context.Context, element backend.Element, all []backe
 	}
 	steps := all[from:]
 	in := func(i int, err error) error { return backend.InStep(from+i, steps[i], err) }
-	p := &program{field: f, used: used, steps: steps, first: from, computer: c, turn: turn, facts: make(map[*point.Group]int), finish: make([]func(*execution) ([]byte, error), len(steps))}
+	p := &program{field: f, used: used, steps: steps, first: from, computer: c, turn: turn,
+		facts: make(map[*point.Group]int), finish: make([]func(*execution) ([]byte, error), len(steps))}
 	defer func() { clear(p.frame) }()
 	for i := range steps {
 		if err := p.step(i); err != nil {

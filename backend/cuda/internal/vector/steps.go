@@ -247,7 +247,8 @@ func tiles(n int) int { return (n + 1<<kernel.LogScanTile - 1) >> kernel.LogScan
 
 // scan reduces every level but the last to the next, and then scans each after the one
 // above it: before is what is before its tiles. src is where the first level is.
-func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, parts, out kernels.Pointer) error, tiles func(k int, in, parts, before kernels.Pointer) error) error {
+func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, parts, out kernels.Pointer) error,
+	tiles func(k int, in, parts, before kernels.Pointer) error) error {
 	at := func(k int) kernels.Pointer {
 		if k == 0 {
 			return src
@@ -281,7 +282,8 @@ func (p *program) products(i int, s backend.Products) {
 	all, ls := p.answer(i, p.size), p.levels(s.Src.Count)
 	p.launch(i, func(x *execution, on *driver.Stream) error {
 		return scan(x, ls, p.at(s.Src), func(k int, in, parts, out kernels.Pointer) error {
-			return p.productsReduce.Launch(on, tiles(ls[k].n)*p.productsReduce.Threads, 1, kernel.ProductsReduce{In: in, N: ls[k].n, Parts: parts, Out: out})
+			return p.productsReduce.Launch(on, tiles(ls[k].n)*p.productsReduce.Threads, 1,
+				kernel.ProductsReduce{In: in, N: ls[k].n, Parts: parts, Out: out})
 		}, func(k int, in, parts, before kernels.Pointer) error {
 			l := kernel.ProductsScan{In: in, Out: in, N: ls[k].n, Parts: parts, Before: before, Exclusive: true}
 			if k == 0 {

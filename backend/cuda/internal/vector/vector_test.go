@@ -375,7 +375,8 @@ func TestEvaluate(t *testing.T) {
 				x := k.some(3001)
 				space := k.space(3001)
 				k.run(backend.Write{Dst: space, Input: backend.Input{Bytes: k.bytes(x...)}})
-				every, all = append(every, space, part(space, 0, 0), part(space, 0, 1023)), append(all, k.value(x, z), new(big.Int), k.value(x[:1023], z))
+				every, all = append(every, space, part(space, 0, 0), part(space, 0, 1023)), append(all,
+					k.value(x, z), new(big.Int), k.value(x[:1023], z))
 			}
 			got := k.run(backend.Evaluate{Src: every, Order: order, Point: k.bytes(z)})
 			k.same(fmt.Sprintf("values of all in order %v", order), got[0], all...)
@@ -443,7 +444,8 @@ func TestPowersAndGather(t *testing.T) {
 				backend.WriteIndices{Dst: index, Indices: indices},
 				backend.Gather{Dst: dst, Src: src, Index: index},
 			)
-			if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 1 (Gather)") || !strings.Contains(err.Error(), fmt.Sprint("index ", n+3)) {
+			if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 1 (Gather)") ||
+				!strings.Contains(err.Error(), fmt.Sprint("index ", n+3)) {
 				t.Errorf("an index out of range: %v", err)
 			}
 		}
@@ -552,7 +554,8 @@ func TestMap(t *testing.T) {
 			code := k.expression(1+k.rand.IntN(60), 1+k.rand.IntN(backend.MapStack), 5, 4)
 			constants := k.some(4)
 			dst := k.space(1 << 10)
-			m := backend.Map{Count: count, Dst: backend.Operand{Range: dst, Stride: 2*k.rand.IntN(600) + 1, Rotate: k.rand.IntN(1 << 10), Order: backend.Order(n % 2)}, Constants: k.bytes(constants...), Code: code}
+			m := backend.Map{Count: count, Dst: backend.Operand{Range: dst, Stride: 2*k.rand.IntN(600) + 1,
+				Rotate: k.rand.IntN(1 << 10), Order: backend.Order(n % 2)}, Constants: k.bytes(constants...), Code: code}
 			var values [][]*big.Int
 			steps := []backend.Step{}
 			for range 4 {
@@ -569,12 +572,15 @@ func TestMap(t *testing.T) {
 			got := k.run(steps...)
 			want := slices.Clone(old)
 			for i := range count {
-				want[place(m.Dst, i)] = k.compute(code, func(a int) *big.Int { return values[a][place(m.Args[a], i)] }, func(c int) *big.Int { return constants[c] })
+				want[place(m.Dst, i)] = k.compute(code, func(a int) *big.Int { return values[a][place(m.Args[a], i)] }, func(c int) *big.Int {
+					return constants[c]
+				})
 			}
 			k.same(fmt.Sprintf("case %d, %d operations, operands %+v", n, len(code), m.Args), got[len(got)-1], want...)
 		}
 		x := k.space(8)
-		k.run(backend.Map{Dst: backend.Operand{Range: x, Stride: 1}, Constants: k.bytes(big.NewInt(1)), Code: []backend.MapCode{{Op: backend.MapConst}}})
+		k.run(backend.Map{Dst: backend.Operand{Range: x, Stride: 1}, Constants: k.bytes(big.NewInt(1)),
+			Code: []backend.MapCode{{Op: backend.MapConst}}})
 		k.same("a map of nothing", k.run(backend.Read{Src: x})[0], slices.Repeat([]*big.Int{new(big.Int)}, 8)...)
 	})
 }
@@ -694,7 +700,8 @@ func TestUploads(t *testing.T) {
 		}
 
 		never := errors.New("never")
-		if _, err := k.try(k.Context(), backend.Write{Dst: x, Input: backend.Input{Bytes: late, Ready: func(context.Context, int) error { return never }}}); !errors.Is(err, never) || !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := k.try(k.Context(), backend.Write{Dst: x, Input: backend.Input{Bytes: late,
+			Ready: func(context.Context, int) error { return never }}}); !errors.Is(err, never) || !errors.Is(err, backend.ErrInvalidInput) {
 			k.Errorf("bytes that do not come: %v", err)
 		}
 		bad := k.bytes(a...)
@@ -702,8 +709,10 @@ func TestUploads(t *testing.T) {
 		slices.Reverse(e)
 		copy(bad[17*len(e):], e)
 		copy(bad[4000*len(e):], e)
-		_, err := k.try(k.Context(), backend.Write{Dst: y, Input: backend.Input{Bytes: k.bytes(a...), Check: true}}, backend.Write{Dst: x, Input: backend.Input{Bytes: bad, Check: true}})
-		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 1 (Write)") || !strings.Contains(err.Error(), "element 17 ") {
+		_, err := k.try(k.Context(), backend.Write{Dst: y, Input: backend.Input{Bytes: k.bytes(a...), Check: true}},
+			backend.Write{Dst: x, Input: backend.Input{Bytes: bad, Check: true}})
+		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 1 (Write)") ||
+			!strings.Contains(err.Error(), "element 17 ") {
 			k.Errorf("an element that is not below r: %v", err)
 		}
 		k.run(backend.Write{Dst: x, Input: backend.Input{Bytes: bad}})
@@ -717,7 +726,9 @@ func TestNewSpaceIsZero(t *testing.T) {
 	zero := slices.Repeat([]*big.Int{new(big.Int)}, n)
 	for range 3 {
 		x := k.space(n)
-		got := k.run(backend.Read{Src: x}, backend.Powers{Dst: x, First: k.bytes(big.NewInt(5)), Ratio: k.bytes(k.any())}, backend.Read{Src: part(x, 0, 1)})
+		got := k.run(backend.Read{Src: x}, backend.Powers{Dst: x, First: k.bytes(big.NewInt(5)), Ratio: k.bytes(k.any())}, backend.Read{
+			Src: part(x, 0, 1),
+		})
 		k.same("a new space", got[0], zero...)
 		k.same("its first element", got[2], big.NewInt(5))
 		k.must(k.spaces[x.Space].Free())
@@ -730,7 +741,8 @@ func TestNoRoom(t *testing.T) {
 	k := open(t, backend.BLS12381, device.Options{Memory: 64 << 20})
 	kept := k.space(1 << 20) // 32 MiB
 	for _, n := range []int{1 << 21, 1 << 40, 1 << 60} {
-		if _, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.ScalarOf(k.curve), Count: n}); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(n, " scalars")) {
+		if _, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.ScalarOf(k.curve), Count: n}); !errors.Is(err,
+			backend.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(n, " scalars")) {
 			t.Errorf("a space of %d elements: %v", n, err)
 		}
 	}

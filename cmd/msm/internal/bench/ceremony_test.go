@@ -18,7 +18,8 @@ func TestCeremony(t *testing.T) {
 		t.Fatalf("%d runs, %d backends, %v", len(runs), len(infos), err)
 	}
 	for i, r := range runs {
-		if r.Op != "setup" || r.Inputs[report.InputSystem] != ceremonyParts[i].system || r.What != ceremonyParts[i].name || r.Curve != "bn254" || r.N != 16 ||
+		if r.Op != "setup" || r.Inputs[report.InputSystem] != ceremonyParts[i].system ||
+			r.What != ceremonyParts[i].name || r.Curve != "bn254" || r.N != 16 ||
 			!r.Checked || r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Value(report.FigureStock) <= 0 {
 			t.Errorf("%+v", r)
 		}

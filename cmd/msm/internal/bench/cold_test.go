@@ -29,7 +29,8 @@ func TestCold(t *testing.T) {
 			t.Fatalf("%s: %d runs, %d backends, %v", system, len(runs), len(infos), err)
 		}
 		r := runs[0]
-		if r.Op != "cold" || r.Inputs[report.InputSystem] != string(system) || r.What != "squares-20" || r.Value(report.FigureConstraints) == 0 || r.Backend != "a" || r.Value("key") < 20*32 || !r.Checked || r.Value("start") != 0 {
+		if r.Op != "cold" || r.Inputs[report.InputSystem] != string(system) || r.What != "squares-20" ||
+			r.Value(report.FigureConstraints) == 0 || r.Backend != "a" || r.Value("key") < 20*32 || !r.Checked || r.Value("start") != 0 {
 			t.Errorf("%+v", r)
 		}
 		if r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Value(report.FigureStock) <= r.Value("stock_read") {

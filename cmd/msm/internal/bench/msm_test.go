@@ -48,7 +48,8 @@ func TestMSMAllGroups(t *testing.T) {
 	var got, want []string
 	for _, r := range runs {
 		got = append(got, key(r))
-		if !r.Checked || r.Oracle != discreteLogarithms || r.Wrong != 0 || r.Op != report.OpMSM || r.Inputs[report.InputPath] != string(report.Copy) || r.Notes["measure"] != report.EndToEnd {
+		if !r.Checked || r.Oracle != discreteLogarithms || r.Wrong != 0 || r.Op != report.OpMSM ||
+			r.Inputs[report.InputPath] != string(report.Copy) || r.Notes["measure"] != report.EndToEnd {
 			t.Errorf("run %+v", r)
 		}
 		if r.Count != 1 || len(r.Samples) != 1 || r.Min <= 0 || r.Median < r.Min || r.Device == "" || r.Version == "" {
@@ -59,7 +60,8 @@ func TestMSMAllGroups(t *testing.T) {
 		for _, g := range backend.Groups() {
 			for _, n := range []int{70, 33} {
 				for _, d := range fixtures.Distributions() {
-					want = append(want, key(report.Run{Op: report.OpMSM, Curve: c.String(), Group: g.String(), N: n, Inputs: map[string]string{report.InputDistribution: d.String()}, Seed: 1}))
+					want = append(want, key(report.Run{Op: report.OpMSM, Curve: c.String(), Group: g.String(), N: n,
+						Inputs: map[string]string{report.InputDistribution: d.String()}, Seed: 1}))
 				}
 			}
 		}
@@ -114,7 +116,8 @@ func TestPhases(t *testing.T) {
 		samples []float64 // of the second call to the fourth
 	}{{"sort", []float64{1e3, 1e3, 1e3}}, {"wipe", []float64{0, 6e4, 0}}} {
 		r := runs[2+i]
-		if r.Op != report.OpMSM+report.PhaseOf || r.What != want.phase || !slices.Equal(r.Samples, want.samples) || r.Count != 3 || !r.Checked || r.Backend != "phased" || r.N != cfg.Sizes[0] || r.Figures != nil {
+		if r.Op != report.OpMSM+report.PhaseOf || r.What != want.phase || !slices.Equal(r.Samples, want.samples) ||
+			r.Count != 3 || !r.Checked || r.Backend != "phased" || r.N != cfg.Sizes[0] || r.Figures != nil {
 			t.Errorf("%+v, want %+v", r, want)
 		}
 	}
@@ -134,7 +137,8 @@ func TestUntil(t *testing.T) {
 	}
 	var notes []string
 	cfg.Until, cfg.Within, cfg.Note = 1e-12, time.Nanosecond, func(s string) { notes = append(notes, s) }
-	if runs, _, err = Measure(t.Context(), &cfg); err != nil || runs[0].Count != 2 || len(notes) != 1 || !strings.Contains(notes[0], "not known") {
+	if runs, _, err = Measure(t.Context(), &cfg); err != nil || runs[0].Count != 2 || len(notes) != 1 ||
+		!strings.Contains(notes[0], "not known") {
 		t.Errorf("%v, %q, %+v", err, notes, runs)
 	}
 	if got := report.Uncertainty([]float64{100, 100, 100, 100, 100, 100, 102, 98, 100, 100}); !(got < 0.03) {
@@ -166,7 +170,8 @@ func backToBack(t *testing.T, callers int) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	for _, r := range runs {
-		if b := r.Figures[report.FigureBackToBack]; r.Count != cfg.Count || r.Value(report.FigureCalls) != 3 || r.Value(report.FigureCallers) != float64(callers) ||
+		if b := r.Figures[report.FigureBackToBack]; r.Count != cfg.Count || r.Value(report.FigureCalls) != 3 ||
+			r.Value(report.FigureCallers) != float64(callers) ||
 			r.Value("devices") != 1 || len(b.Samples) != 2 || b.Value <= 0 {
 			t.Errorf("%+v", r)
 		}
@@ -187,7 +192,8 @@ func TestBatch(t *testing.T) {
 		t.Fatalf("%d runs, error %v", len(runs), err)
 	}
 	rounds := slices.Repeat([]string{"arena", "wrong"}, 1+cfg.Count)
-	if got, want := w.recorded(), append(rounds, slices.Repeat([]string{"arena", "arena", "wrong", "wrong"}, cfg.Count)...); !slices.Equal(got, want) {
+	if got, want := w.recorded(), append(rounds, slices.Repeat([]string{"arena", "arena", "wrong", "wrong"},
+		cfg.Count)...); !slices.Equal(got, want) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	for _, r := range runs {
@@ -220,7 +226,8 @@ func TestEnergy(t *testing.T) {
 		t.Errorf("%g J of a backend that does not count", e)
 	}
 	var text bytes.Buffer
-	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
+	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil ||
+		!strings.Contains(text.String(), "J a call") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -369,7 +376,8 @@ func TestNeeds(t *testing.T) {
 	cfg.Backends = []string{"cpu", "plugin:cpu"}
 	both := Sum(cfg.Needs())
 	if both < alone+points+2*scalars {
-		t.Errorf("%s with a plugin that holds %s of points and two buffers of %s", units.FormatBytes(both), units.FormatBytes(points), units.FormatBytes(scalars))
+		t.Errorf("%s with a plugin that holds %s of points and two buffers of %s", units.FormatBytes(both),
+			units.FormatBytes(points), units.FormatBytes(scalars))
 	}
 	if err := cfg.CheckMemory(both); err != nil {
 		t.Errorf("enough memory: %v", err)

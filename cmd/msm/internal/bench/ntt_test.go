@@ -9,7 +9,8 @@ import (
 
 // TestTransformsAreCompared: a wrong element ends the measurement.
 func TestTransformsAreCompared(t *testing.T) {
-	cfg := Transforms{Common: Common{Open: new(world).opener, Count: 1, Seed: 1}, Ways: []string{"forward"}, Curves: []backend.Curve{backend.BN254}, Sizes: []int{64}, Batch: 1}
+	cfg := Transforms{Common: Common{Open: new(world).opener, Count: 1, Seed: 1}, Ways: []string{"forward"},
+		Curves: []backend.Curve{backend.BN254}, Sizes: []int{64}, Batch: 1}
 	for _, name := range []string{"wrong", "cpu"} {
 		cfg.Backends = []string{name}
 		runs, _, err := Measure(t.Context(), &cfg)

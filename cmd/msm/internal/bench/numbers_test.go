@@ -50,7 +50,8 @@ func numbersOpener(odd bool) func(context.Context, string) (backend.Backend, err
 
 // TestNumbers runs every operation, with two backends in turns, and writes the table.
 func TestNumbers(t *testing.T) {
-	cfg := Numbers{Common: Common{Open: numbersOpener(false), Backends: []string{"a", "b"}, Count: 2, Seed: 3}, Ops: backend.NumberOps(), Bits: []int{96}, Sizes: []int{5}, Check: true}
+	cfg := Numbers{Common: Common{Open: numbersOpener(false), Backends: []string{"a", "b"}, Count: 2, Seed: 3},
+		Ops: backend.NumberOps(), Bits: []int{96}, Sizes: []int{5}, Check: true}
 	runs, infos, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 4*len(cfg.Ops) || len(infos) != 2 {
 		t.Fatalf("%d runs on %d backends: %v", len(runs), len(infos), err)
@@ -61,14 +62,16 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := cfg.Sheet().Write(&b, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(b.String(), "expmod") || !strings.Contains(b.String(), "resident") {
+	if err := cfg.Sheet().Write(&b, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil ||
+		!strings.Contains(b.String(), "expmod") || !strings.Contains(b.String(), "resident") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 
 func TestNumbersThatAreWrong(t *testing.T) {
 	ops := []backend.NumberOp{backend.NumMulMod, backend.NumAddMod}
-	cfg := Numbers{Common: Common{Open: numbersOpener(true), Backends: []string{"odd"}, Count: 1}, Ops: ops, Bits: []int{64}, Sizes: []int{3}, Check: true}
+	cfg := Numbers{Common: Common{Open: numbersOpener(true), Backends: []string{"odd"}, Count: 1},
+		Ops: ops, Bits: []int{64}, Sizes: []int{3}, Check: true}
 	runs, _, err := Measure(t.Context(), &cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[1].Wrong != 2 || runs[2].Wrong != 0 {
 		t.Errorf("%v, %+v", err, runs)
@@ -76,7 +79,8 @@ func TestNumbersThatAreWrong(t *testing.T) {
 	// A sample finds it too, and says how much it compared.
 	cfg.Sizes, cfg.Check = []int{40}, false
 	runs, _, err = Measure(t.Context(), &cfg)
-	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[0].Checked || runs[2].Wrong != 0 || !runs[2].Checked || runs[2].Compared != 40 {
+	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[0].Checked ||
+		runs[2].Wrong != 0 || !runs[2].Checked || runs[2].Compared != 40 {
 		t.Errorf("a sample: %v, %+v", err, runs)
 	}
 	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Cases: 10})
@@ -91,19 +95,22 @@ func TestNumbersThatAreWrong(t *testing.T) {
 // TestNumbersResident times programs of several steps at several sizes, alone, and draws them
 // against the size.
 func TestNumbersResident(t *testing.T) {
-	cfg := Numbers{Common: Common{Open: numbersOpener(false), Backends: []string{"a"}, Count: 1}, Ops: []backend.NumberOp{backend.NumGFMul, backend.NumSum}, Bits: []int{64, 113},
+	cfg := Numbers{Common: Common{Open: numbersOpener(false), Backends: []string{"a"}, Count: 1},
+		Ops: []backend.NumberOp{backend.NumGFMul, backend.NumSum}, Bits: []int{64, 113},
 		Sizes: []int{1, 5, 2000}, Paths: []string{report.Resident}, Steps: 3}
 	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 12 {
 		t.Fatalf("%d runs: %v", len(runs), err)
 	}
 	for _, r := range runs {
-		if r.Inputs[report.InputPath] != report.Resident || r.Sizes["steps"] != 3 || r.Value("words") < float64(2*r.N) || r.What == "gfmul" && (!r.Checked || r.Compared != min(r.N, 64*sampled)) {
+		if r.Inputs[report.InputPath] != report.Resident || r.Sizes["steps"] != 3 ||
+			r.Value("words") < float64(2*r.N) || r.What == "gfmul" && (!r.Checked || r.Compared != min(r.N, 64*sampled)) {
 			t.Errorf("%+v", r)
 		}
 	}
 	var b bytes.Buffer
-	if err := report.PlotNumbers(&b, "svg", record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(b.String(), "elements of a batch") || !strings.Contains(b.String(), "113 bits") {
+	if err := report.PlotNumbers(&b, "svg", record.Record[report.Run]{Runs: runs}); err != nil ||
+		!strings.Contains(b.String(), "elements of a batch") || !strings.Contains(b.String(), "113 bits") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	cfg.Sizes, cfg.Words = nil, 64
@@ -133,7 +140,9 @@ func TestNumbersOperands(t *testing.T) {
 }
 
 func TestVerifyNumbers(t *testing.T) {
-	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(false), Backends: []string{"cpu"}, Ops: backend.NumberOps(), Cases: 20})
+	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{
+		Open: numbersOpener(false), Backends: []string{"cpu"}, Ops: backend.NumberOps(), Cases: 20,
+	})
 	if err != nil || len(verified) != len(backend.NumberOps())+1 {
 		t.Fatalf("%d kinds: %v", len(verified), err)
 	}

@@ -35,7 +35,8 @@ func peerFolder(t *testing.T, programs string, scripts map[string]string) string
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "peers.json"), []byte(`{"nvcc": "13.0", "flags": "-O3", "programs": [`+programs+`]}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "peers.json"),
+		[]byte(`{"nvcc": "13.0", "flags": "-O3", "programs": [`+programs+`]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -72,7 +73,8 @@ func TestPeers(t *testing.T) {
 		return fmt.Sprintf("echo ready windows of 3 bits\nwhile read -r line; do echo 2.5 %s; done\n", hex.EncodeToString(point))
 	}
 	kept := t.TempDir()
-	folder := peerFolder(t, `{"name": "good", "library": "theirs", "commit": "c0ffee", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1, 8]},
+	folder := peerFolder(t,
+		`{"name": "good", "library": "theirs", "commit": "c0ffee", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1, 8]},
 		{"name": "wrong", "library": "wrong", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1]},
 		{"name": "dies", "library": "dies", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1]},
 		{"name": "mute", "library": "mute", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1]},
@@ -92,11 +94,13 @@ func TestPeers(t *testing.T) {
 	if ours.Inputs[report.InputLibrary] != report.Pippin || !ours.Checked || ours.Count < 6 || ours.Median <= 0 {
 		t.Errorf("ours %+v", ours)
 	}
-	if one.Inputs[report.InputLibrary] != "theirs" || one.Notes["commit"] != "c0ffee" || one.Sizes["multiples"] != 1 || eight.Sizes["multiples"] != 8 || one.Notes["note"] != "windows of 3 bits" ||
+	if one.Inputs[report.InputLibrary] != "theirs" || one.Notes["commit"] != "c0ffee" ||
+		one.Sizes["multiples"] != 1 || eight.Sizes["multiples"] != 8 || one.Notes["note"] != "windows of 3 bits" ||
 		!one.Checked || one.Count != 2 || one.Median != 2.5 || !strings.Contains(one.Notes["flags"], "13.0") {
 		t.Errorf("theirs %+v, %+v", one, eight)
 	}
-	for _, said := range []string{"dies, 32: left out: out of memory", "wrong, 32: left out: 3 of its 3 answers are not right", "exit status 3", `it said "hello"`, "absent, 32: left out"} {
+	for _, said := range []string{"dies, 32: left out: out of memory",
+		"wrong, 32: left out: 3 of its 3 answers are not right", "exit status 3", `it said "hello"`, "absent, 32: left out"} {
 		if !strings.Contains(notes, said) {
 			t.Errorf("no %q in %s", said, notes)
 		}
@@ -121,7 +125,8 @@ func TestPeers(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	var text strings.Builder
-	if err := new(Peers).Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(text.String(), "theirs") {
+	if err := new(Peers).Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil ||
+		!strings.Contains(text.String(), "theirs") {
 		t.Error(err, text.String())
 	}
 }
@@ -170,7 +175,8 @@ func TestPeersTransforms(t *testing.T) {
 }
 
 // valuesOfBytes is valuesOf with elements as bytes.
-func valuesOfBytes(t *testing.T, open func(context.Context, string) (backend.Backend, error), elements []byte) (values, powers [][]byte, err error) {
+func valuesOfBytes(t *testing.T, open func(context.Context, string) (backend.Backend, error),
+	elements []byte) (values, powers [][]byte, err error) {
 	v, err := layout.View[fr.Element](elements)
 	if err != nil {
 		return nil, nil, err
@@ -189,7 +195,8 @@ func valuesOfBytes(t *testing.T, open func(context.Context, string) (backend.Bac
 func TestPeersRefuses(t *testing.T) {
 	folder := peerFolder(t, `{"name": "p", "library": "l", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1]}`, nil)
 	open := func(context.Context, string) (backend.Backend, error) { return nil, errors.New("opened") }
-	good := Peers{Common: Common{Open: open, Backends: []string{"cpu"}, Count: 1}, Programs: folder, Curves: []backend.Curve{backend.BN254}, Sizes: []int{8}}
+	good := Peers{Common: Common{Open: open, Backends: []string{"cpu"}, Count: 1}, Programs: folder,
+		Curves: []backend.Curve{backend.BN254}, Sizes: []int{8}}
 	for what, change := range map[string]func(*Peers){
 		"no size":    func(c *Peers) { c.Sizes = nil },
 		"a size":     func(c *Peers) { c.Sizes = []int{12} },

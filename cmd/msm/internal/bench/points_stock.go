@@ -29,19 +29,31 @@ import (
 func stockPoints(of backend.Element, what string, base, scalars, points, compressed []byte) (time.Duration, error) {
 	return [...][2]func(what string, base, scalars, points, compressed []byte) (time.Duration, error){
 		backend.BN254: {
-			stockOf(bn254.BatchScalarMultiplicationG1, kzg254.ToLagrangeG1, func(r io.Reader) decoder { return bn254.NewDecoder(r, bn254.NoSubgroupChecks()) }),
+			stockOf(bn254.BatchScalarMultiplicationG1, kzg254.ToLagrangeG1, func(r io.Reader) decoder {
+				return bn254.NewDecoder(r, bn254.NoSubgroupChecks())
+			}),
 			stockOf(bn254.BatchScalarMultiplicationG2, nil, func(r io.Reader) decoder { return bn254.NewDecoder(r, bn254.NoSubgroupChecks()) }),
 		},
 		backend.BLS12377: {
-			stockOf(bls12377.BatchScalarMultiplicationG1, kzg377.ToLagrangeG1, func(r io.Reader) decoder { return bls12377.NewDecoder(r, bls12377.NoSubgroupChecks()) }),
-			stockOf(bls12377.BatchScalarMultiplicationG2, nil, func(r io.Reader) decoder { return bls12377.NewDecoder(r, bls12377.NoSubgroupChecks()) }),
+			stockOf(bls12377.BatchScalarMultiplicationG1, kzg377.ToLagrangeG1, func(r io.Reader) decoder {
+				return bls12377.NewDecoder(r, bls12377.NoSubgroupChecks())
+			}),
+			stockOf(bls12377.BatchScalarMultiplicationG2, nil, func(r io.Reader) decoder {
+				return bls12377.NewDecoder(r, bls12377.NoSubgroupChecks())
+			}),
 		},
 		backend.BLS12381: {
-			stockOf(bls12381.BatchScalarMultiplicationG1, kzg381.ToLagrangeG1, func(r io.Reader) decoder { return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks()) }),
-			stockOf(bls12381.BatchScalarMultiplicationG2, nil, func(r io.Reader) decoder { return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks()) }),
+			stockOf(bls12381.BatchScalarMultiplicationG1, kzg381.ToLagrangeG1, func(r io.Reader) decoder {
+				return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks())
+			}),
+			stockOf(bls12381.BatchScalarMultiplicationG2, nil, func(r io.Reader) decoder {
+				return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks())
+			}),
 		},
 		backend.BW6761: {
-			stockOf(bw6761.BatchScalarMultiplicationG1, kzg761.ToLagrangeG1, func(r io.Reader) decoder { return bw6761.NewDecoder(r, bw6761.NoSubgroupChecks()) }),
+			stockOf(bw6761.BatchScalarMultiplicationG1, kzg761.ToLagrangeG1, func(r io.Reader) decoder {
+				return bw6761.NewDecoder(r, bw6761.NoSubgroupChecks())
+			}),
 			stockOf(bw6761.BatchScalarMultiplicationG2, nil, func(r io.Reader) decoder { return bw6761.NewDecoder(r, bw6761.NoSubgroupChecks()) }),
 		},
 	}[of.Curve][of.Group-backend.G1](what, base, scalars, points, compressed)
@@ -49,7 +61,8 @@ func stockPoints(of backend.Element, what string, base, scalars, points, compres
 
 type decoder interface{ Decode(any) error }
 
-func stockOf[P, S any, PP curves.Point[P]](fixed func(*P, []S) []P, lagrange func([]P) ([]P, error), decoder func(io.Reader) decoder) func(string, []byte, []byte, []byte, []byte) (time.Duration, error) {
+func stockOf[P, S any, PP curves.Point[P]](fixed func(*P, []S) []P, lagrange func([]P) ([]P, error),
+	decoder func(io.Reader) decoder) func(string, []byte, []byte, []byte, []byte) (time.Duration, error) {
 	return func(what string, base, scalars, points, compressed []byte) (time.Duration, error) {
 		g, err := layout.View[P](base)
 		if err != nil {

@@ -91,7 +91,8 @@ func (k *key) keep(cfg *Statements, what, dir string) error {
 		}
 	}
 	if free, known := files.Free(dir); known && free < uint64(size) {
-		return fmt.Errorf("%s in %s, and %s are free there; msm cache clear removes what is kept", units.FormatBytes(uint64(size)), dir, units.FormatBytes(free))
+		return fmt.Errorf("%s in %s, and %s are free there; msm cache clear removes what is kept",
+			units.FormatBytes(uint64(size)), dir, units.FormatBytes(free))
 	}
 	cfg.note("%s: keeping %s for the next run in %s", what, units.FormatBytes(uint64(size)), dir)
 	return k.write(dir)
@@ -99,7 +100,8 @@ func (k *key) keep(cfg *Statements, what, dir string) error {
 
 // setUp compiles the circuit and makes keys on an engine or, if maker is nil, by gnark.
 // gnark cannot be interrupted in that; when ctx ends, nobody waits for it.
-func setUp(ctx context.Context, cfg *Statements, s *circuits.Statement, scheme proofsystem.Scheme, what string, maker *engine.Engine) (*key, error) {
+func setUp(ctx context.Context, cfg *Statements, s *circuits.Statement, scheme proofsystem.Scheme,
+	what string, maker *engine.Engine) (*key, error) {
 	cfg.note("%s: compiling", what)
 	cfg.Progress.tell(what+": compiling", 0, 1)
 	ccs, err := scheme.Compile(s.Circuit)

@@ -44,7 +44,8 @@ func TestProve(t *testing.T) {
 		t.Fatalf("%d runs, %d backends", len(runs), len(infos))
 	}
 	for i, r := range runs {
-		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.What != "mimc-2" || r.Op != "groth16" || r.Inputs[report.InputMerge] != string(report.MergeAuto) {
+		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.What != "mimc-2" || r.Op != "groth16" ||
+			r.Inputs[report.InputMerge] != string(report.MergeAuto) {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		if !r.Checked || r.Wrong != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.Figures[report.FigureStock].Samples) != 2 {
@@ -57,7 +58,8 @@ func TestProve(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
+	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil ||
+		strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -98,7 +100,8 @@ func TestProveMerging(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for i, r := range runs {
-		if !r.Checked || r.Backend != cfg.Backends[i/2] || r.Inputs[report.InputMerge] != string(report.Merges()[i%2]) || r.Value(report.FigureStock) != runs[0].Value(report.FigureStock) {
+		if !r.Checked || r.Backend != cfg.Backends[i/2] || r.Inputs[report.InputMerge] != string(report.Merges()[i%2]) ||
+			r.Value(report.FigureStock) != runs[0].Value(report.FigureStock) {
 			t.Errorf("run %d: %+v", i, r)
 		}
 	}
@@ -149,7 +152,8 @@ func TestProveDetectsBadProofs(t *testing.T) {
 		t.Errorf("the wrong backend: %+v", r)
 	}
 	var text bytes.Buffer
-	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(text.String(), "  WRONG\n") {
+	if err := cfg.Sheet().Write(&text, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil ||
+		!strings.Contains(text.String(), "  WRONG\n") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -267,7 +271,8 @@ func TestProveInterrupted(t *testing.T) {
 		}
 	}
 	runs, _, err := Measure(ctx, &cfg)
-	if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 2 || len(runs[0].Figures[report.FigureStock].Samples) != 2 {
+	if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 2 ||
+		len(runs[0].Figures[report.FigureStock].Samples) != 2 {
 		t.Errorf("%v, %+v", err, runs)
 	}
 	cfg.CacheDir = t.TempDir()
@@ -290,7 +295,8 @@ func TestProveLeavesOutWhatIsNotThere(t *testing.T) {
 		t.Errorf("recursion on other curves: %v", err)
 	}
 	cfg.Backends, cfg.Circuits = []string{"broken"}, []string{circuits.MiMC}
-	if runs, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "broken") || len(runs) != 0 {
+	if runs, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrOutOfMemory) ||
+		!strings.Contains(err.Error(), "broken") || len(runs) != 0 {
 		t.Errorf("a backend that fails: %v", err)
 	}
 }
@@ -336,7 +342,8 @@ func TestSpeedups(t *testing.T) {
 		return d
 	}
 	result := func(samples, solves []time.Duration, refused int) report.Run {
-		m := &match{cfg: &Proofs{}, gnark: &series{samples: ms(90, 110, 100)[:len(samples)], run: report.Run{Wrong: refused}}, solve: ms(20, 20, 20)}
+		m := &match{cfg: &Proofs{}, gnark: &series{samples: ms(90, 110, 100)[:len(samples)], run: report.Run{Wrong: refused}},
+			solve: ms(20, 20, 20)}
 		c := &contender{series: &series{samples: samples, check: func() (int, error) { return 0, nil }}, parts: make([]proofParts, 1)}
 		for i, solve := range solves {
 			c.parts = append(c.parts, proofParts{msm: ms(7, 5, 6)[i], solve: solve})
@@ -345,7 +352,8 @@ func TestSpeedups(t *testing.T) {
 		return c.result()
 	}
 	r := result(ms(30, 40, 50), ms(20, 10, 30), 0)
-	if r.Value(report.FigureSpeedup) != 2.5 || r.Value(report.FigureWithoutSolving) != 4 || r.Value(report.FigureStock) != 100 || r.Median != 40 || r.Value(figureMSM) != 6 || !r.Checked {
+	if r.Value(report.FigureSpeedup) != 2.5 || r.Value(report.FigureWithoutSolving) != 4 ||
+		r.Value(report.FigureStock) != 100 || r.Median != 40 || r.Value(figureMSM) != 6 || !r.Checked {
 		t.Errorf("%+v", r)
 	}
 	r = result(ms(20), ms(20), 1)

@@ -15,7 +15,8 @@ import (
 )
 
 func TestRSA(t *testing.T) {
-	cfg := RSA{Common: Common{Open: numbersOpener(false), Backends: []string{"a"}, Count: 2}, Bits: []int{1024}, Batches: []int{1, 3}, InFlight: 2}
+	cfg := RSA{Common: Common{Open: numbersOpener(false), Backends: []string{"a"}, Count: 2},
+		Bits: []int{1024}, Batches: []int{1, 3}, InFlight: 2}
 	runs, infos, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 4 || len(infos) != 1 {
 		t.Fatalf("%d runs on %d backends: %v", len(runs), len(infos), err)
@@ -26,14 +27,16 @@ func TestRSA(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := cfg.Sheet().Write(&b, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil || !strings.Contains(b.String(), "crypto/rsa") || !strings.Contains(b.String(), "times") {
+	if err := cfg.Sheet().Write(&b, table.Form{}, record.Record[report.Run]{Runs: runs}); err != nil ||
+		!strings.Contains(b.String(), "crypto/rsa") || !strings.Contains(b.String(), "times") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 
 // TestRSAThatIsWrong: a backend with wrong products is found by ExpModCRT itself.
 func TestRSAThatIsWrong(t *testing.T) {
-	cfg := RSA{Common: Common{Open: numbersOpener(true), Backends: []string{"odd"}, Count: 1}, Bits: []int{1024}, Batches: []int{2}, InFlight: 1}
+	cfg := RSA{Common: Common{Open: numbersOpener(true), Backends: []string{"odd"}, Count: 1},
+		Bits: []int{1024}, Batches: []int{2}, InFlight: 1}
 	if runs, _, err := Measure(t.Context(), &cfg); err == nil || len(runs) != 1 || runs[0].Backend != CryptoRSA {
 		t.Errorf("%v, %+v", err, runs)
 	}
@@ -53,7 +56,8 @@ func TestRSAThatIsWrong(t *testing.T) {
 func TestSpeedOfOpenSSL(t *testing.T) {
 	for _, text := range []string{
 		"version: 3.0.19\n                  sign    verify    sign/s verify/s\nrsa 2048 bits 0.000497s 0.000022s   2012.5  45469.0\n",
-		"                   sign    verify    encrypt   decrypt   sign/s verify/s  encr./s  decr./s\nrsa  2048 bits 0.000497s 0.000022s 0.000023s 0.000500s   2012.5  45469.0  42000.0   2000.1\n",
+		"                   sign    verify    encrypt   decrypt   sign/s verify/s  encr./s  decr./s\nrsa " +
+			" 2048 bits 0.000497s 0.000022s 0.000023s 0.000500s   2012.5  45469.0  42000.0   2000.1\n",
 	} {
 		rate, line, err := speedOf(text, 2048)
 		if err != nil || rate != 2012.5 || !strings.HasPrefix(line, "rsa 2048 bits") {

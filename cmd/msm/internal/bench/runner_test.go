@@ -53,7 +53,8 @@ func TestRunner(t *testing.T) {
 		for _, run := range r.runs {
 			samples = append(samples, run.Count)
 		}
-		if got := strings.Join(order, ""); !errors.Is(err, c.err) || got != strings.ReplaceAll(c.order, " ", "") || !slices.Equal(samples, c.samples) {
+		if got := strings.Join(order, ""); !errors.Is(err, c.err) || got != strings.ReplaceAll(c.order, " ", "") ||
+			!slices.Equal(samples, c.samples) {
 			t.Errorf("%s: %v, order %s, samples %v", name, err, got, samples)
 		}
 		if len(r.runs) > 0 && r.runs[0].Wrong != c.wrong {

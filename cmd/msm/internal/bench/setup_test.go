@@ -21,10 +21,12 @@ func TestSetup(t *testing.T) {
 			t.Fatalf("%s: %d runs, %d backends, %v", system, len(runs), len(infos), err)
 		}
 		r := runs[0]
-		if r.Op != "setup" || r.Inputs[report.InputSystem] != string(system) || r.What != "mimc-2" || r.Curve != "bn254" || r.Value(report.FigureConstraints) == 0 || r.Backend != "a" || r.Device == "" {
+		if r.Op != "setup" || r.Inputs[report.InputSystem] != string(system) || r.What != "mimc-2" ||
+			r.Curve != "bn254" || r.Value(report.FigureConstraints) == 0 || r.Backend != "a" || r.Device == "" {
 			t.Errorf("%+v", r)
 		}
-		if !r.Checked || r.Wrong != 0 || r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Value(report.FigureStock) <= 0 {
+		if !r.Checked || r.Wrong != 0 || r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min ||
+			r.Value(report.FigureStock) <= 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -100,7 +102,8 @@ func TestSetupRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if runs, _, err := Measure(ctx, &Setup{Statements: proveConfig(t, &world{}, "a").Statements}); !errors.Is(err, context.Canceled) || len(runs) != 0 {
+	if runs, _, err := Measure(ctx, &Setup{Statements: proveConfig(t, &world{}, "a").Statements}); !errors.Is(err,
+		context.Canceled) || len(runs) != 0 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

@@ -179,7 +179,8 @@ func (v *verifying) group(ctx context.Context, e *single, c backend.Curve, g bac
 		return err
 	}
 	if _, ok := backend.As[backend.Programs](e.only); ok && e.info.Can.HasPrograms(backend.ScalarOf(c)) {
-		if err := try("programs over vectors", e, func(ctx context.Context, s *subject) error { return tryPrograms(ctx, s, v.reference) }); err != nil {
+		if err := try("programs over vectors",
+			e, func(ctx context.Context, s *subject) error { return tryPrograms(ctx, s, v.reference) }); err != nil {
 			return err
 		}
 	}
@@ -384,7 +385,8 @@ func tryRanges(ctx context.Context, s *subject) error {
 			if r[0] > r[1] || r[1] > n {
 				continue
 			}
-			if err := s.one(ctx, p, b, r[0], scalars[:(r[1]-r[0])*size], report.Copy, fmt.Sprintf("points %d to %d of %d", r[0], r[1], n)); err != nil {
+			if err := s.one(ctx, p, b, r[0], scalars[:(r[1]-r[0])*size], report.Copy,
+				fmt.Sprintf("points %d to %d of %d", r[0], r[1], n)); err != nil {
 				return err
 			}
 		}
@@ -518,7 +520,8 @@ func tryPrograms(ctx context.Context, s *subject, ref *single) error {
 		return err
 	}
 	for i := range s.cfg.Cases {
-		p := randprog.Read(randprog.Bytes(s.rng, 400)).Program(s.curve, backend.Bases{Curve: s.curve, Group: s.g, Count: n, Bytes: raw}, randprog.Small)
+		p := randprog.Read(randprog.Bytes(s.rng, 400)).Program(s.curve,
+			backend.Bases{Curve: s.curve, Group: s.g, Count: n, Bytes: raw}, randprog.Small)
 		s.result.Tried++
 		if err := p.Differ(ctx, s.e.only, ref.only); err != nil {
 			s.fail(fmt.Sprintf("case %d: %v", i, err))

@@ -60,7 +60,8 @@ func ReadCardTable(r io.Reader) (CardTable, error) {
 		return t, fmt.Errorf("%w: it has no runs", ErrNoCardTable)
 	}
 	for i, run := range t.Runs {
-		if _, ok := tables[run.Table]; run.Op != "table" || !ok || run.Table != t.Runs[0].Table || run.Method == "" || run.X <= 0 || run.Rate <= 0 || !run.Checked {
+		if _, ok := tables[run.Table]; run.Op != "table" || !ok || run.Table != t.Runs[0].Table ||
+			run.Method == "" || run.X <= 0 || run.Rate <= 0 || !run.Checked {
 			return t, fmt.Errorf("%w: run %d is %+v", ErrNoCardTable, i, run)
 		}
 	}
@@ -111,5 +112,6 @@ func WriteCardTable(w io.Writer, form table.Form, t CardTable) error {
 // PlotCardTable draws rates against the axis in one of PlotFormats, both logarithmic.
 // A line is a method.
 func PlotCardTable(w io.Writer, format string, t CardTable) error {
-	return figure{t.String(), tables[t.Runs[0].Table].x, "10^9 operations a second", plot.TickerFunc(powerTicks), plot.TickerFunc(plainTicks), t.lines()}.write(w, format)
+	return figure{t.String(), tables[t.Runs[0].Table].x, "10^9 operations a second", plot.TickerFunc(powerTicks),
+		plot.TickerFunc(plainTicks), t.lines()}.write(w, format)
 }

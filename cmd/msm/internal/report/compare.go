@@ -100,7 +100,9 @@ func Uncertainty(ms []float64) float64 {
 
 // WriteDifferences writes a line for each difference.
 func WriteDifferences(w io.Writer, form table.Form, all []Difference) error {
-	columns := []table.Column{{Head: "what", Keep: table.Never}, {Head: "old ms", Keep: 1}, {Head: "new ms", Keep: 1}, {Head: "difference", Keep: table.Never}}
+	columns := []table.Column{
+		{Head: "what", Keep: table.Never}, {Head: "old ms", Keep: 1}, {Head: "new ms", Keep: 1}, {Head: "difference", Keep: table.Never},
+	}
 	var rows [][]string
 	logs := 0.0
 	for _, d := range all {
@@ -110,7 +112,8 @@ func WriteDifferences(w io.Writer, form table.Form, all []Difference) error {
 	if err := table.Write(w, form, false, columns, rows); err != nil || form.Style == table.CSV {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nMedians with their ranges at %.0f %% confidence; ~ is no significant difference (U test, p < 0.05).\nGeometric mean of all: %+.1f %%\n",
+	_, err := fmt.Fprintf(w, "\nMedians with their ranges at %.0f %% confidence; ~ is no significant "+
+		"difference (U test, p < 0.05).\nGeometric mean of all: %+.1f %%\n",
 		100*confidence, 100*(math.Exp(logs/float64(len(all)))-1))
 	return err
 }

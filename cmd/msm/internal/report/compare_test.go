@@ -43,7 +43,8 @@ func TestCompareRecords(t *testing.T) {
 	if err != nil || len(all) != 3 || len(notes) > 0 {
 		t.Fatalf("%v, %v, %+v", err, notes, all)
 	}
-	if d := all[0]; d.What != "msm bn254 g1 2^20 uniform cpu copy" || !d.Significant || !d.Slower(0.05) || d.Slower(0.11) || d.Old != 100 || d.New != 110 {
+	if d := all[0]; d.What != "msm bn254 g1 2^20 uniform cpu copy" || !d.Significant || !d.Slower(0.05) ||
+		d.Slower(0.11) || d.Old != 100 || d.New != 110 {
 		t.Errorf("slower: %+v", d)
 	}
 	if d := all[1]; !d.Significant || d.Slower(0) || d.Ratio != 0.8 {
@@ -67,7 +68,8 @@ func TestCompareRecords(t *testing.T) {
 	if err != nil || len(notes) != 2 || !strings.Contains(notes[0], "machines differ") || !strings.Contains(notes[1], "--count 6") {
 		t.Errorf("%v, %q", err, notes)
 	}
-	for name, other := range map[string]string{"not JSON": "{", "no run in common": `{"runs": [{"op": "msm", "curve": "bn254", "samples_ms": [1]}]}`, "no samples": `{"runs": []}`} {
+	for name, other := range map[string]string{"not JSON": "{",
+		"no run in common": `{"runs": [{"op": "msm", "curve": "bn254", "samples_ms": [1]}]}`, "no samples": `{"runs": []}`} {
 		if _, _, err := Compare(old(), strings.NewReader(other)); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -26,7 +26,8 @@ const (
 )
 
 // PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
-// PlotFormats: a bar for each circuit and backend of the records of proofs, in their order. The text above a bar has both times; a line at the bar's end
+// PlotFormats: a bar for each circuit and backend of the records of proofs, in their order. The
+// text above a bar has both times; a line at the bar's end
 // goes from the slowest to the fastest proof on the backend. Of runs that merge and runs
 // that never do, the former are drawn.
 //
@@ -45,7 +46,8 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 				continue
 			}
 			if first := cmp.Or(device[run.Backend], run.Device); first != run.Device {
-				return fmt.Errorf("%w: %s was measured on %s and on %s: draw records of one device", backend.ErrInvalidInput, run.Backend, first, run.Device)
+				return fmt.Errorf("%w: %s was measured on %s and on %s: draw records of one device",
+					backend.ErrInvalidInput, run.Backend, first, run.Device)
 			}
 			device[run.Backend] = run.Device
 			runs = append(runs, run)
@@ -94,7 +96,8 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 		}
 		p.X.Max = max(p.X.Max, end)
 		labels.XYs = append(labels.XYs, plotter.XY{Y: float64(i)})
-		labels.Labels = append(labels.Labels, fmt.Sprintf("%s, %s, %s: %s, gnark %s", circuitTitle(run.What), systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(stock)))
+		labels.Labels = append(labels.Labels, fmt.Sprintf("%s, %s, %s: %s, gnark %s", circuitTitle(run.What),
+			systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(stock)))
 	}
 	text, err := plotter.NewLabels(labels)
 	if err != nil {

@@ -48,7 +48,8 @@ func TestPlotRates(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := texts(t, whole)
-	for _, want := range []string{"pippin, cuda", "theirs", "2¹⁰", "2¹⁴", "2¹⁶", "million points a second", "Points a second in MSMs of BN254 G1, all on A card"} {
+	for _, want := range []string{"pippin, cuda", "theirs", "2¹⁰", "2¹⁴", "2¹⁶", "million points a second",
+		"Points a second in MSMs of BN254 G1, all on A card"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
 		}
@@ -77,7 +78,8 @@ func TestPlotRates(t *testing.T) {
 		{"op": "peer", "library": "theirs", "device": "A card", "curve": "bn254", "group": "g1", "n": 16384, "multiples": 1, "min_ms": 3, "median_ms": 4},
 		{"op": "peer", "library": "theirs", "device": "A card", "curve": "bn254", "group": "g1", "n": 16384, "multiples": 8, "min_ms": 2, "median_ms": 3}]}`
 	fastest, err := rates(which, comparison)
-	if got := texts(t, fastest); err != nil || !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "median times;") }) || !slices.Contains(got, "pippin") {
+	if got := texts(t, fastest); err != nil ||
+		!slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "median times;") }) || !slices.Contains(got, "pippin") {
 		t.Errorf("%v, %q", err, got)
 	}
 	for change, same := range map[[2]string]bool{{`"median_ms": 4`, `"median_ms": 5`}: true, {`"median_ms": 3`, `"median_ms": 3.1`}: false} {
@@ -86,14 +88,17 @@ func TestPlotRates(t *testing.T) {
 		}
 	}
 	alone, err := rates(Rates{Curve: backend.BLS12381, Group: backend.G1}, ratesRecord, peersRecord)
-	if got := texts(t, alone); err != nil || !slices.Contains(got, "pippin, cpu") || slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "others") }) {
+	if got := texts(t, alone); err != nil || !slices.Contains(got, "pippin, cpu") ||
+		slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "others") }) {
 		t.Errorf("%v, %q", err, got)
 	}
 	cut, err := rates(which, strings.Replace(ratesRecord, `"runs"`, `"cut": "interrupt", "runs"`, 1), peersRecord)
-	if got := texts(t, cut); err != nil || !slices.ContainsFunc(got, func(s string) bool { return strings.HasSuffix(s, "on A card, cut short by an interrupt") }) {
+	if got := texts(t, cut); err != nil || !slices.ContainsFunc(got,
+		func(s string) bool { return strings.HasSuffix(s, "on A card, cut short by an interrupt") }) {
 		t.Errorf("%v, %q", err, got)
 	}
-	if large, err := rates(Rates{backend.BN254, backend.G1, 1 << 14}, ratesRecord, peersRecord); err != nil || slices.Contains(texts(t, large), "2¹⁰") {
+	if large, err := rates(Rates{backend.BN254, backend.G1, 1 << 14}, ratesRecord, peersRecord); err != nil ||
+		slices.Contains(texts(t, large), "2¹⁰") {
 		t.Errorf("%v, from 2^14 on:\n%s", err, large)
 	}
 
@@ -102,7 +107,8 @@ func TestPlotRates(t *testing.T) {
 		records []string
 		is      error
 	}{
-		"A card and on B":              {which, []string{ratesRecord, strings.Replace(peersRecord, `"A card", "curve"`, `"B", "curve"`, 1)}, backend.ErrInvalidInput},
+		"A card and on B": {which,
+			[]string{ratesRecord, strings.Replace(peersRecord, `"A card", "curve"`, `"B", "curve"`, 1)}, backend.ErrInvalidInput},
 		"no record":                    {which, []string{ratesRecord, "nothing"}, backend.ErrInvalidInput},
 		"bw6-761 g1 from 1 points on":  {Rates{backend.BW6761, backend.G1, 0}, []string{ratesRecord, peersRecord}, ErrNoRuns},
 		"bn254 g1 from 2^17 points on": {Rates{backend.BN254, backend.G1, 1 << 17}, []string{ratesRecord, peersRecord}, ErrNoRuns},
@@ -118,7 +124,8 @@ func TestPlotRates(t *testing.T) {
 
 // The command of docs/bench-protocol.md that makes the plots of every curve, as far as
 // its records and flags go.
-var plotCommand = regexp.MustCompile(`for curve in (.+); do\n\s+msm bench plot --curve \$curve --from (\S+) --plot (bench/results/\S+/peers-)\$curve\.svg \\\n\s+(bench/results/\S+/)\{(\S+)\}\.json\n`)
+var plotCommand = regexp.MustCompile(`for curve in (.+); do\n\s+msm bench plot --curve \$curve --from ` +
+	`(\S+) --plot (bench/results/\S+/peers-)\$curve\.svg \\\n\s+(bench/results/\S+/)\{(\S+)\}\.json\n`)
 
 var proofsCommand = regexp.MustCompile(`msm bench plot --proofs --plot (\S+\.svg) (bench/results/\S+/)\{(\S+)\}\.json\n`)
 
@@ -128,7 +135,8 @@ func TestPlotProofs(t *testing.T) {
 		{"op": "groth16", "circuit": "ecdsa", "backend": "cuda", "device": "A", "merge": "never", "median_ms": 3, "stock_ms": 9, "speedup": 3},
 		{"op": "msm", "backend": "cuda", "device": "B"}]}`
 	var svg bytes.Buffer
-	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil || strings.Count(svg.String(), "ECDSA, Groth16, GPU: 1.0 ms, gnark 2.0 ms") != 1 || strings.Contains(svg.String(), "9.0 ms") {
+	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil ||
+		strings.Count(svg.String(), "ECDSA, Groth16, GPU: 1.0 ms, gnark 2.0 ms") != 1 || strings.Contains(svg.String(), "9.0 ms") {
 		t.Errorf("%v: %s", err, svg.String())
 	}
 	other := strings.NewReplacer(`"A"`, `"B"`).Replace(one)
@@ -136,7 +144,8 @@ func TestPlotProofs(t *testing.T) {
 		records []string
 		is      error
 	}{
-		{nil, ErrNoRuns}, {[]string{`{"runs": []}`}, ErrNoRuns}, {[]string{one, "x"}, backend.ErrInvalidInput}, {[]string{one, other}, backend.ErrInvalidInput},
+		{nil, ErrNoRuns}, {[]string{`{"runs": []}`}, ErrNoRuns}, {[]string{one, "x"}, backend.ErrInvalidInput},
+		{[]string{one, other}, backend.ErrInvalidInput},
 	} {
 		var read []io.Reader
 		for _, r := range c.records {
@@ -188,7 +197,9 @@ func TestCommittedPlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plots[fmt.Sprintf("../../../../%s%v.svg", command[3], c)] = func() ([]byte, error) { return rates(Rates{c, backend.G1, from}, records...) }
+		plots[fmt.Sprintf("../../../../%s%v.svg", command[3], c)] = func() ([]byte, error) {
+			return rates(Rates{c, backend.G1, from}, records...)
+		}
 	}
 	proofs := proofsCommand.FindStringSubmatch(string(text))
 	if proofs == nil {

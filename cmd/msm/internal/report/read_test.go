@@ -78,7 +78,8 @@ func TestReadCommitted(t *testing.T) {
 			t.Fatalf("%s: %v, %d runs of %d", path, err, len(r.Runs), len(flat.Runs))
 		}
 		for i, run := range r.Runs {
-			if f := flat.Runs[i]; run.Op != f.Op || run.Median != f.Median || !slices.Equal(run.Samples, f.Samples) || len(run.Samples) > 0 && run.Max != slices.Max(run.Samples) {
+			if f := flat.Runs[i]; run.Op != f.Op || run.Median != f.Median || !slices.Equal(run.Samples, f.Samples) ||
+				len(run.Samples) > 0 && run.Max != slices.Max(run.Samples) {
 				t.Errorf("%s, run %d: %+v", path, i, run)
 			}
 		}
@@ -92,7 +93,8 @@ func TestReadRefuses(t *testing.T) {
 		"no record: json":       `{"format": 2, "runs": [{"op": 1}]}`,
 		"cannot unmarshal into": `{"runs": [{"op": "msm", "n": "many"}]}`,
 	} {
-		if _, err := Read(strings.NewReader(text)); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), strings.Split(says, " into")[0]) {
+		if _, err := Read(strings.NewReader(text)); !errors.Is(err, backend.ErrInvalidInput) ||
+			!strings.Contains(err.Error(), strings.Split(says, " into")[0]) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}

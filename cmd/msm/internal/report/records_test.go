@@ -244,15 +244,16 @@ func checkFormat2(text []byte) (problems []string) {
 	for i, run := range r.Runs {
 		bad := func(what string) { problems = append(problems, fmt.Sprintf("run %d (%s): %s", i, run.Name(), what)) }
 		for what, wrong := range map[string]bool{
-			"no op":                             run.Op == "",
-			"nobody computed it":                run.Backend == "" && run.Inputs[InputLibrary] == "",
-			"no device":                         run.Device == "",
-			"of how many it is not told":        run.N <= 0 && run.Value(FigureConstraints) <= 0,
-			"neither times nor figures":         run.Count == 0 && len(run.Figures) == 0,
-			"another count than samples":        run.Count != len(run.Samples),
-			"times that are not in their order": run.Count > 0 && !(0 < run.Min && run.Min <= run.Median && run.Median <= run.P95 && run.P95 <= run.Max) && !isPhase(&run),
-			"checked, with wrong answers":       run.Checked && run.Wrong > 0,
-			"checked by nobody":                 run.Checked && run.Oracle == "",
+			"no op":                      run.Op == "",
+			"nobody computed it":         run.Backend == "" && run.Inputs[InputLibrary] == "",
+			"no device":                  run.Device == "",
+			"of how many it is not told": run.N <= 0 && run.Value(FigureConstraints) <= 0,
+			"neither times nor figures":  run.Count == 0 && len(run.Figures) == 0,
+			"another count than samples": run.Count != len(run.Samples),
+			"times that are not in their order": run.Count > 0 &&
+				!(0 < run.Min && run.Min <= run.Median && run.Median <= run.P95 && run.P95 <= run.Max) && !isPhase(&run),
+			"checked, with wrong answers": run.Checked && run.Wrong > 0,
+			"checked by nobody":           run.Checked && run.Oracle == "",
 		} {
 			if wrong {
 				bad(what)
@@ -301,7 +302,8 @@ func TestRecordsAreCited(t *testing.T) {
 				return fs.SkipDir
 			}
 			return nil
-		case !slices.Contains([]string{".md", ".go", ".cu", ".cuh", ".json"}, filepath.Ext(path)), strings.Contains(filepath.ToSlash(path), results):
+		case !slices.Contains([]string{".md", ".go", ".cu", ".cuh", ".json"}, filepath.Ext(path)),
+			strings.Contains(filepath.ToSlash(path), results):
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -395,20 +397,27 @@ func TestCheckRecordRefuses(t *testing.T) {
 	for _, change := range [][2]string{
 		{`{"machine"`, `"machine"`}, {`"cpu": "x"`, `"cpu": ""`}, {`"op": "msm", `, ``}, {`"curve": "bn254"`, `"curve": ""`},
 		{`"group": "g1", `, ``}, {`"n": 8`, `"n": 0`}, {`"backend": "cpu", "distribution"`, `"distribution"`}, {`"path": "copy"`, `"path": "x"`},
-		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
-		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`}, {`"median_ms": 3`, `"median_ms": 0`},
+		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`},
+		{`"median_ms": 2,`, `"median_ms": "2",`},
+		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`},
+		{`"median_ms": 3`, `"median_ms": 0`},
 		{`"phase": "sort"`, `"phase": ""`}, {`"median_ms": 1.25`, `"median_ms": 0`}, {`[1.25]`, `[1.25, 2]`},
-		{`"system": "plonk"`, `"system": ""`}, {`"constraints": 11`, `"constraints": 0`}, {`"tasks": 16`, `"tasks": 0`}, {`0.875, "checked": true`, `0.875`},
+		{`"system": "plonk"`, `"system": ""`}, {`"constraints": 11`, `"constraints": 0`},
+		{`"tasks": 16`, `"tasks": 0`}, {`0.875, "checked": true`, `0.875`},
 		{`"order": "natural to reversed"`, `"order": ""`}, {`"n": 16`, `"n": 0`}, {`"cpu_ms": 7`, `"cpu_ms": 0`}, {`7, "checked": true`, `7`},
 		{`"step": "a - b"`, `"step": ""`}, {`"n": 32`, `"n": 0`}, {`"repeats": 20`, `"repeats": 0`}, {`"bytes": 3072`, `"bytes": 0`},
 		{`"min_ms": 0.25`, `"min_ms": 0`}, {`"cpu_ms": 11`, `"cpu_ms": 0`}, {`11, "checked": true`, `11`},
 		{`"what": "throughput"`, `"what": ""`}, {`"workers": 4`, `"workers": 0`}, {`"jobs": 1000`, `"jobs": 0`}, {`, "checked": false`, ``},
-		{`"points": "in a file"`, `"points": ""`}, {`"n": 64`, `"n": 0`}, {`"min_ms": 0.125`, `"min_ms": 0`}, {`"first_ms": 13`, `"first_ms": 0`}, {`13, "checked": true`, `13`},
+		{`"points": "in a file"`, `"points": ""`}, {`"n": 64`, `"n": 0`}, {`"min_ms": 0.125`, `"min_ms": 0`},
+		{`"first_ms": 13`, `"first_ms": 0`}, {`13, "checked": true`, `13`},
 		{`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
-		{`"bits": 2048`, `"bits": 0`}, {`"n": 48`, `"n": 0`}, {`"crypto/rsa"`, `""`}, {`"2 processors"`, `""`}, {`"in_flight": 3`, `"in_flight": 0`}, {`1400.5`, `0`}, {`1400.5, "checked": true`, `1400.5`},
+		{`"bits": 2048`, `"bits": 0`}, {`"n": 48`, `"n": 0`}, {`"crypto/rsa"`, `""`}, {`"2 processors"`, `""`},
+		{`"in_flight": 3`, `"in_flight": 0`}, {`1400.5`, `0`}, {`1400.5, "checked": true`, `1400.5`},
 		{`"cases": "random programs"`, `"cases": ""`}, {`"tried": 77`, `"tried": 0`}, {`"failed": 0`, `"failed": 1`}, {`, "failed": 0`, ``},
-		{`"bits": 512`, `"bits": 0`}, {`"n": 6`, `"n": 0`}, {`"faults": 55`, `"faults": 0`}, {`"found": 54`, `"found": 0`}, {`"left": 0`, `"left": 1`}, {`, "left": 0`, ``},
-		{`"library": "l"`, `"library": ""`}, {`"device": "d"`, `"device": 1`}, {`"n": 128`, `"n": -1`}, {`"timed": "all"`, `"timed": ""`}, {`"count": 6`, `"count": 0`}, {`"min_ms": 0.75`, `"min_ms": 0`}, {`0.75, "checked": true`, `0.75`},
+		{`"bits": 512`, `"bits": 0`}, {`"n": 6`, `"n": 0`}, {`"faults": 55`, `"faults": 0`},
+		{`"found": 54`, `"found": 0`}, {`"left": 0`, `"left": 1`}, {`, "left": 0`, ``},
+		{`"library": "l"`, `"library": ""`}, {`"device": "d"`, `"device": 1`}, {`"n": 128`, `"n": -1`},
+		{`"timed": "all"`, `"timed": ""`}, {`"count": 6`, `"count": 0`}, {`"min_ms": 0.75`, `"min_ms": 0`}, {`0.75, "checked": true`, `0.75`},
 		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},
 		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},
 	} {
@@ -432,9 +441,12 @@ func TestCheckFormat2Refuses(t *testing.T) {
 		t.Fatalf("a good record: %v", p)
 	}
 	for _, change := range [][2]string{
-		{`"format": 2`, `"format": 3`}, {`"op": "msm"`, `"op": ""`}, {`"backend": "cpu", `, ``}, {`"library": "l"`, `"path": "l"`}, {`"device": "d", "count"`, `"count"`},
-		{`"n": 8, `, ``}, {`{"constraints": {"value": 9}}`, `{}`}, {`"value": 9`, `"value": 0`}, {`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 2.1`}, {`"min_ms": 1.5`, `"min_ms": 0`},
-		{`"median_ms": 2`, `"median_ms": 2.4`}, {`"p95_ms": 2.25`, `"p95_ms": 2.75`}, {`"unit": "ms"`, `"unit": "s"`}, {`"oracle": "o"`, `"oracle": ""`},
+		{`"format": 2`, `"format": 3`}, {`"op": "msm"`, `"op": ""`}, {`"backend": "cpu", `, ``},
+		{`"library": "l"`, `"path": "l"`}, {`"device": "d", "count"`, `"count"`},
+		{`"n": 8, `, ``}, {`{"constraints": {"value": 9}}`, `{}`}, {`"value": 9`, `"value": 0`},
+		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 2.1`}, {`"min_ms": 1.5`, `"min_ms": 0`},
+		{`"median_ms": 2`, `"median_ms": 2.4`}, {`"p95_ms": 2.25`, `"p95_ms": 2.75`}, {`"unit": "ms"`, `"unit": "s"`},
+		{`"oracle": "o"`, `"oracle": ""`},
 		{`"checked": true`, `"checked": true, "wrong": 1`}, {`"spread": 0.25`, `"sprad": 0.25`}, {`"cpu": "x"`, `"cpu": ""`},
 	} {
 		text := strings.Replace(good, change[0], change[1], 1)

@@ -54,7 +54,9 @@ func sample() record.Record[Run] {
 			Go: "go1.26.0", GnarkCrypto: "v0.21.0", Commit: "0123456789abcdef", Time: "2026-01-02T03:04:05Z",
 			Backends: []record.BackendInfo{
 				{Name: "cpu", Version: "1.2", Curves: []string{"bn254"}, Devices: []record.DeviceInfo{{Name: "Some CPU", Memory: 24 << 30}}},
-				{Name: "cuda", Version: "0.1", Curves: []string{"bn254"}, Devices: []record.DeviceInfo{{Name: "A GPU", Memory: 1 << 30, Detail: "driver 1"}, {Name: "B"}}},
+				{Name: "cuda", Version: "0.1", Curves: []string{"bn254"}, Devices: []record.DeviceInfo{
+					{Name: "A GPU", Memory: 1 << 30, Detail: "driver 1"}, {Name: "B"},
+				}},
 			}},
 		Runs: []Run{
 			run("bn254", "cpu", Copy, 1<<16, 251*time.Millisecond, 250*time.Millisecond, 262*time.Millisecond),
@@ -69,7 +71,8 @@ func sample() record.Record[Run] {
 
 // sheet shows every kind of column.
 var sheet = Sheet{Note: "A note.", Notes: func(runs []Run) string { return fmt.Sprintf(" It is of %d runs.", len(runs)) },
-	Before: []Column{ColumnCurve(7), ColumnGroup(4), ColumnN("n", Stays), ColumnInput("scalars", 5, InputDistribution), ColumnBackend(8), ColumnInput("path", 3, InputPath)},
+	Before: []Column{ColumnCurve(7), ColumnGroup(4), ColumnN("n", Stays), ColumnInput("scalars", 5, InputDistribution),
+		ColumnBackend(8), ColumnInput("path", 3, InputPath)},
 	After: []Column{ColumnSize("not there", 1, "bits"), ColumnMillis("back to back ms", 5, FigureBackToBack),
 		ColumnFigure("calls", 5, FigureCalls, "%.0f")},
 }
@@ -147,7 +150,9 @@ func TestNames(t *testing.T) {
 // spread has.
 func TestSlowest(t *testing.T) {
 	r := sample()
-	r.Runs = []Run{{Op: "plonk", Times: record.TimesOf([]time.Duration{278 * time.Millisecond, 283 * time.Millisecond, 281 * time.Millisecond, 498 * time.Millisecond, 284 * time.Millisecond})}}
+	r.Runs = []Run{{Op: "plonk", Times: record.TimesOf([]time.Duration{
+		278 * time.Millisecond, 283 * time.Millisecond, 281 * time.Millisecond, 498 * time.Millisecond, 284 * time.Millisecond,
+	})}}
 	var b strings.Builder
 	if err := sheet.Write(&b, table.Form{}, r); err != nil || !strings.Contains(b.String(), "  498.0   0.7 %  ") {
 		t.Errorf("%v\n%s", err, b.String())
@@ -200,7 +205,8 @@ func TestGobenchLines(t *testing.T) {
 		}
 		lines++
 		f := strings.Fields(line)
-		if len(f) != 4 || f[1] != "1" && (f[1] != "8" || !strings.HasPrefix(f[0], "BenchmarkMSMBackToBack/")) || f[3] != "ns/op" || strings.Count(f[0], "/") != 6+strings.Count(f[0], "/phase=sort") || !strings.HasSuffix(f[0], "-4") {
+		if len(f) != 4 || f[1] != "1" && (f[1] != "8" || !strings.HasPrefix(f[0], "BenchmarkMSMBackToBack/")) ||
+			f[3] != "ns/op" || strings.Count(f[0], "/") != 6+strings.Count(f[0], "/phase=sort") || !strings.HasSuffix(f[0], "-4") {
 			t.Errorf("line %q", line)
 		}
 	}
@@ -274,7 +280,8 @@ func TestPlot(t *testing.T) {
 	if err := WritePlot(&b, "svg", record.Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
 		t.Fatal(err)
 	}
-	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2²") }) {
+	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") ||
+		slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2²") }) {
 		t.Errorf("%q", got)
 	}
 	if got, want := computedOn(r.Machine, []string{one[0].Device, r.Machine.CPU, one[0].Device}), "A GPU; Some CPU <4>, 4 cores"; got != want {
@@ -327,7 +334,8 @@ func TestPlot(t *testing.T) {
 }
 
 func TestRound(t *testing.T) {
-	for _, c := range []struct{ v, down, up float64 }{{1, 1, 1}, {1.5, 1, 2}, {3, 2, 5}, {7, 5, 10}, {0.07, 0.05, 0.1}, {2000, 2000, 2000}, {9999, 5000, 10000}} {
+	for _, c := range []struct{ v, down, up float64 }{{1, 1, 1}, {1.5, 1, 2}, {3, 2, 5}, {7, 5, 10},
+		{0.07, 0.05, 0.1}, {2000, 2000, 2000}, {9999, 5000, 10000}} {
 		down, up := round(c.v, math.Floor), round(c.v, math.Ceil)
 		if math.Abs(down/c.down-1) > 1e-9 || math.Abs(up/c.up-1) > 1e-9 {
 			t.Errorf("%v: %v, %v", c.v, down, up)

@@ -49,8 +49,10 @@ func TestTable(t *testing.T) {
 		n     int
 		piece int
 	}{
-		{backend.BN254, backend.G1, 1, 16}, {backend.BN254, backend.G1, 1 << 12, 16}, {backend.BN254, backend.G1, 1<<12 + 1, 32}, {backend.BN254, backend.G1, 1 << 20, 32},
-		{backend.BN254, backend.G2, 1, 64}, {backend.BN254, backend.G2, 1 << 14, 64}, {backend.BN254, backend.G2, 1<<14 + 1, 32}, {backend.BW6761, backend.G1, 1 << 20, 128},
+		{backend.BN254, backend.G1, 1, 16}, {backend.BN254, backend.G1, 1 << 12, 16},
+		{backend.BN254, backend.G1, 1<<12 + 1, 32}, {backend.BN254, backend.G1, 1 << 20, 32},
+		{backend.BN254, backend.G2, 1, 64}, {backend.BN254, backend.G2, 1 << 14, 64},
+		{backend.BN254, backend.G2, 1<<14 + 1, 32}, {backend.BW6761, backend.G1, 1 << 20, 128},
 	} {
 		if got := of.Costs(c.curve, c.group, c.n).Piece; got != c.piece {
 			t.Errorf("%+v: pieces of %d", c, got)
