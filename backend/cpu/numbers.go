@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/limbs"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
-	"github.com/pippin-zk/pippin/backend/internal/gf2"
+	"github.com/pippin-zk/pippin/internal/gf2"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/big"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/internal/gf2"
+	"github.com/pippin-zk/pippin/internal/gf2"
 )
 
 // referenceNumbers computes operations on numbers by definition, in math/big.

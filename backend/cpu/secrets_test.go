@@ -79,7 +79,7 @@ var secretCodes = []secretCode{
 		},
 	},
 	{
-		file: "../internal/gf2/gf2.go", secret: []string{"x", "y", "z", "t", "l", "h", "v", "top", "scratch", "pad"}, public: nil,
+		file: "../../internal/gf2/gf2.go", secret: []string{"x", "y", "z", "t", "l", "h", "v", "top", "scratch", "pad"}, public: nil,
 		functions: []string{"Field.Mul", "Field.Sqr", "Field.Inv", "Field.reduce", "Field.reduceOnce",
 			"foldGeneric", "above", "xorShifted", "spread",
 			"multiplyHalves", "multiplyGeneric", "squareGeneric", "mulAddGeneric", "clmul"},

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pippin-zk/pippin/backend/internal/gf2"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/gf2"
 	"github.com/pippin-zk/pippin/kernels"
 	"github.com/pippin-zk/pippin/kernels/grid/number"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
-	"github.com/pippin-zk/pippin/backend/internal/gf2"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/gf2"
 	"github.com/pippin-zk/pippin/kernels"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )

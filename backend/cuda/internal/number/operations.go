@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/internal/gf2"
+	"github.com/pippin-zk/pippin/internal/gf2"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
