@@ -63,6 +63,11 @@ func TestFeed(t *testing.T) {
 			}
 			var asked []int
 			f.ready = func(_ context.Context, n int) error {
+				for at := 0; copies && at+chunk <= size && f.says(at+chunk); at += chunk {
+					if !bytes.Equal(f.dst[at:at+chunk], f.src[at:at+chunk]) {
+						t.Errorf("the counter says that there are more than %d bytes, where they are not", at)
+					}
+				}
 				if before := len(asked); before > 0 {
 					from := (asked[before-1]) * scalarBytes
 					if copies && bytes.Equal(f.dst[from:min(from+scalarBytes, size)], f.src[from:min(from+scalarBytes, size)]) {

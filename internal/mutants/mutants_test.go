@@ -10,6 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"hash/fnv"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -28,7 +29,7 @@ import (
 var (
 	all    = flag.Bool("mutants.all", false, "try every mutant, not a few")
 	only   = flag.String("mutants.only", "", "try the mutants whose file, text or test this pattern finds")
-	record = flag.String("mutants.record", "", "file for a line of JSON about each mutant")
+	record = flag.String("mutants.record", "", "file for a line of JSON about each mutant; those that it has are not tried again")
 	atOnce = flag.Int("mutants.at-once", 2, "how many are tried at the same time")
 	commit = flag.String("mutants.commit", "", "pippin's commit, for the record")
 )
@@ -127,17 +128,14 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	out, err := open(*record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.to.Close()
+	chosen = slices.DeleteFunc(slices.Clone(chosen), out.has)
 	if *all || *only != "" {
 		whole(t, chosen)
-	}
-	out := &lines{}
-	if *record != "" {
-		f, err := os.Create(*record)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		out.to = f
 	}
 	var g errgroup.Group
 	g.SetLimit(*atOnce)
@@ -236,11 +234,14 @@ func (m mutant) try(dir string) error {
 		return err
 	case bytes.Contains(out, []byte("panic: test timed out")):
 		return fmt.Errorf("%s hangs and does not say why", m.test)
-	case !bytes.Contains(out, []byte("--- FAIL: "+m.test)) && !bytes.Contains(out, []byte("panic: ")):
+	case !bytes.Contains(out, []byte("--- FAIL: "+m.test)) && !crash.Match(out):
 		return fmt.Errorf("%s does not run: %v\n%s", m.test, err, tail(out))
 	}
 	return nil
 }
+
+// crash finds the end of a test that was ended by its mutant: that is seen too.
+var crash = regexp.MustCompile(`(?m)^(panic|fatal error): `)
 
 // gotest runs tests of a package.
 func gotest(folder, tests string, flags ...string) ([]byte, error) {
@@ -255,10 +256,62 @@ func gotest(folder, tests string, flags ...string) ([]byte, error) {
 // tail returns the end of a test's output.
 func tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
 
-// lines are the record: a line of JSON for each mutant.
+// line is what the record has of a mutant.
+type line struct {
+	Date    string  `json:"date"`
+	Commit  string  `json:"commit"`
+	File    string  `json:"file"`
+	Old     string  `json:"old"`
+	New     string  `json:"new"`
+	Package string  `json:"package"`
+	Test    string  `json:"test"`
+	Caught  bool    `json:"caught"`
+	Seconds float64 `json:"seconds"`
+}
+
+// lines are the record.
 type lines struct {
-	mu sync.Mutex
-	to *os.File // nil for none
+	mu  sync.Mutex
+	to  *os.File // nil for none
+	all []line   // mutants that were caught
+}
+
+// open goes on with a record. Mutants that were not caught are left out of it, to be tried
+// again.
+func open(name string) (*lines, error) {
+	l := &lines{}
+	if name == "" {
+		return l, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+		var one line
+		if err := dec.Decode(&one); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if one.Caught {
+			l.all = append(l.all, one)
+		}
+	}
+	if l.to, err = os.Create(name); err != nil {
+		return nil, err
+	}
+	for _, one := range l.all {
+		if err := l.write(one); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// has reports whether a mutant was caught.
+func (l *lines) has(m mutant) bool {
+	return slices.ContainsFunc(l.all, func(one line) bool { return mutant{one.File, one.Old, one.New, one.Test} == m })
 }
 
 func (l *lines) add(m mutant, caught bool, took time.Duration) error {
@@ -267,17 +320,12 @@ func (l *lines) add(m mutant, caught bool, took time.Duration) error {
 	if l.to == nil {
 		return nil
 	}
+	date := time.Now().UTC().Format(time.RFC3339)
+	return l.write(line{date, *commit, m.file, m.old, m.new, m.folder(), m.test, caught, float64(took.Milliseconds()/100) / 10})
+}
+
+func (l *lines) write(one line) error {
 	lines := json.NewEncoder(l.to)
 	lines.SetEscapeHTML(false)
-	return lines.Encode(struct {
-		Date    string  `json:"date"`
-		Commit  string  `json:"commit"`
-		File    string  `json:"file"`
-		Old     string  `json:"old"`
-		New     string  `json:"new"`
-		Package string  `json:"package"`
-		Test    string  `json:"test"`
-		Caught  bool    `json:"caught"`
-		Seconds float64 `json:"seconds"`
-	}{time.Now().UTC().Format(time.RFC3339), *commit, m.file, m.old, m.new, m.folder(), m.test, caught, float64(took.Milliseconds()/100) / 10})
+	return lines.Encode(one)
 }

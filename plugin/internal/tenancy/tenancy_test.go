@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -571,6 +572,55 @@ func TestLateAnswer(t *testing.T) {
 		_, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: late}}})
 		if err != nil || inner.runs != 1 {
 			t.Errorf("%v, computed %d times", err, inner.runs)
+		}
+		s.Close()
+	})
+}
+
+// attentive is a backend that notes whether inputs are still to come when a program begins.
+type attentive struct {
+	*fake.Backend
+	late []bool
+}
+
+func (b *attentive) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	late := false
+	for _, step := range steps {
+		backend.WithInput(step, func(in *backend.Input, _ int) { late = late || in.Ready != nil })
+	}
+	b.late = append(b.late, late)
+	return b.Backend.Run(ctx, steps)
+}
+
+// TestWhatWritesBeginsOnce: a program that changes a space begins when all of its input is
+// there, because it cannot begin again; any other begins at once.
+func TestWhatWritesBeginsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &attentive{Backend: &fake.Backend{Step: 1}}
+		s := New(inner, Options{Keep: 1 << 30}).Open(1, 0)
+		points := bases(10, 1)
+		id := mustLoad(t, s, points)
+		space, err := s.NewSpace(ctx, backend.ScalarOf(backend.BN254), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		in := backend.Input{Bytes: make([]byte, 320), Ready: func(context.Context, int) error {
+			time.Sleep(time.Until(began.Add(time.Second)))
+			return nil
+		}}
+		all := backend.Range{Space: space, Count: 10}
+		for _, steps := range [][]backend.Step{
+			{backend.Write{Dst: all, Input: in}},
+			{backend.Job{Bases: id, Count: 10, Input: in}, backend.Read{Src: all}},
+		} {
+			if _, err := s.Run(ctx, steps); err != nil {
+				t.Error(err)
+			}
+			began = time.Now()
+		}
+		if !slices.Equal(inner.late, []bool{false, true}) {
+			t.Errorf("inputs were to come when the programs began: %v", inner.late)
 		}
 		s.Close()
 	})
