@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,12 +30,6 @@ func parseList[T comparable](flag, s string, all []T, parse func(string) (T, err
 		}
 	}
 	return list, nil
-}
-
-// into returns what sets to to a value of the command line, and adds what is wrong with it
-// to err.
-func into[T any](to *T, err *error) func(T, error) {
-	return func(v T, failed error) { *to, *err = v, errors.Join(*err, failed) }
 }
 
 // meant asks whether the nearest of some values was meant, "" where none is near.

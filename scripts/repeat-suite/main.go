@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,6 +43,7 @@ const (
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "busy" {
 		stayBusy()
+		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -183,11 +185,12 @@ func load() (idle func(), err error) {
 
 // stayBusy does nothing as fast as it can until the process that started it is gone.
 func stayBusy() {
+	var gone atomic.Bool
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
+		gone.Store(true)
 	}()
-	for {
+	for !gone.Load() {
 	}
 }
 

@@ -177,7 +177,7 @@ func TestSlice(t *testing.T) {
 		yield("", 0)
 		time.Sleep(slice - 1)
 		yield("", 0)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		yield("b", 5*time.Millisecond)
 		leave()
 		c.all.Wait()
