@@ -49,7 +49,9 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 	}
 	raw := asIs{encoding.GetCodecV2("proto")}
 	send := func(b []byte) error {
-		return h.conn.Invoke(ctx, proto.Backend_Run_FullMethodName, b, &proto.RunReply{}, grpc.ForceCodecV2(raw))
+		within, cancel := context.WithTimeout(ctx, 15*time.Second) // without room a request waits
+		defer cancel()
+		return h.conn.Invoke(within, proto.Backend_Run_FullMethodName, b, &proto.RunReply{}, grpc.ForceCodecV2(raw))
 	}
 	// program is a request with a program that begins so and goes on with zeros.
 	program := func(begin ...byte) []byte {
