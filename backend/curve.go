@@ -45,7 +45,7 @@ type curve struct {
 	twoAdicity int    // of r - 1
 }
 
-// curves is indexed by Curve. Source: gnark-crypto v0.21.0, which internal/layout
+// curves is indexed by Curve. Source: gnark-crypto v0.21.0, which internal/curves
 // compares with this table when a program starts.
 var curves = [...]curve{
 	BN254: newCurve("bn254", 2,
@@ -139,12 +139,14 @@ func (g Group) String() string {
 // ParseCurve reads a curve's name; case, '-' and '_' do not matter.
 func ParseCurve(s string) (Curve, error) {
 	plain := strings.NewReplacer("-", "", "_", "")
+	var known []string
 	for _, c := range Curves() {
 		if strings.EqualFold(plain.Replace(s), plain.Replace(c.String())) {
 			return c, nil
 		}
+		known = append(known, c.String())
 	}
-	return 0, fmt.Errorf("%w: unknown curve %q (bn254, bls12-377, bls12-381, bw6-761)", ErrInvalidInput, s)
+	return 0, fmt.Errorf("%w: unknown curve %q (%s)", ErrInvalidInput, s, strings.Join(known, ", "))
 }
 
 // ParseGroup reads "g1" or "g2" in either case.
