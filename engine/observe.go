@@ -31,8 +31,8 @@ const (
 	PhaseProve       PhaseKind = "prove"        // a whole proof; a prover reports it by Engine.Observe
 	PhaseSetup       PhaseKind = "setup"        // making keys; Points is how many points they have
 	PhaseSolve       PhaseKind = "solve"        // solving a proof's constraint system
-	PhaseSolveGnark  PhaseKind = "solve_gnark"  // within PhaseSolve, by gnark's solver: pippin's lacks something, or the witness is wrong
-	PhaseSolveDefect PhaseKind = "solve_defect" // within PhaseSolve, by gnark's solver: pippin's had a fault
+	PhaseSolveGnark  PhaseKind = "solve_gnark"  // within PhaseSolve: by gnark's solver, since pippin's cannot or the witness is wrong
+	PhaseSolveDefect PhaseKind = "solve_defect" // within PhaseSolve: by gnark's solver, since pippin's had a fault
 	PhaseCall        PhaseKind = "call"         // a whole call, whatever happened to it; those below are parts of it
 	PhaseWait        PhaseKind = "wait"         // waiting for a backend that is ready
 	PhaseLoad        PhaseKind = "load"         // loading bases into a backend

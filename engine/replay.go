@@ -181,7 +181,7 @@ func (r *replay) on(ctx context.Context, g *generation, inputs [][]byte) ([][]by
 			steps = append(steps, backend.Write{Dst: in, Input: backend.Input{Bytes: inputs[k]}})
 		}
 		for _, s := range r.steps {
-			steps = append(steps, backend.WithInput(s, func(in *backend.Input, _ int) { in.Ready = nil })) // all of the input is there already
+			steps = append(steps, backend.WithInput(s, func(in *backend.Input, _ int) { in.Ready = nil })) // it is all there
 		}
 		steps = append(steps, reads(r.finals)...)
 		for i, s := range steps {
