@@ -92,8 +92,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 	return q, c.evaluations(ev), nil
 }
 
-// wires has points for each wire: the values at tau of the polynomials A and B, and K = beta A +
-// alpha B + C. It also has Z = tau^i (tau^n - 1), in bit-reversed order.
+// wires has points for each wire: the values at tau of the polynomials A and B, and
+// K = beta A + alpha B + C. It also has Z = tau^i (tau^n - 1), in bit-reversed order.
 type wires[P1, P2 any] struct {
 	a, b, k []P1
 	b2      []P2

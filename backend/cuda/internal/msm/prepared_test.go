@@ -256,8 +256,8 @@ func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	}
 }
 
-// withoutForm returns the points that are at infinity in Edwards form: those with u = -1, where u =
-// (x + 1)/sqrt(3).
+// withoutForm returns the points that are at infinity in Edwards form: those with u = -1, where
+// u = (x + 1)/sqrt(3).
 func withoutForm(t *testing.T) (points []bls12377.G1Affine) {
 	var root, one fp.Element
 	if root.Sqrt(root.SetInt64(3)) == nil {

@@ -194,8 +194,8 @@ func shortest(r, lambda *big.Int) (a, b *big.Int) {
 		if norm(ux, uy).Cmp(norm(vx, vy)) < 0 {
 			ux, uy, vx, vy = vx, vy, ux, uy
 		}
-		// u minus the nearest multiple of v. Twice the inner product is 2 ux vx + 2 uy vy - ux vy -
-		// uy vx.
+		// u minus the nearest multiple of v. Twice the inner product is
+		// 2 ux vx + 2 uy vy - ux vy - uy vx.
 		product := func(a, b *big.Int) *big.Int { return new(big.Int).Mul(a, b) }
 		twice := new(big.Int).Lsh(new(big.Int).Add(product(ux, vx), product(uy, vy)), 1)
 		twice.Sub(twice, product(ux, vy)).Sub(twice, product(uy, vx))
