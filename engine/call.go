@@ -207,7 +207,7 @@ func (c *call) patienceLocked(ctx context.Context, s *slot, more bool) time.Time
 	case c.brief && s.state == StateBroken:
 		return time.Time{}
 	case !c.brief && s.state == StateOpening:
-		return time.Now().Add(time.Hour) // the opening ends long before, by OpenTimeout
+		return time.Now().Add(time.Hour) // the opening ends by itself, by OpenTimeout
 	}
 	return own
 }

@@ -13,7 +13,7 @@ type Space struct {
 	backend.Elements // zero at the beginning
 	// Numbers are the operations that the backend must have. They are for a session of words.
 	Numbers []backend.NumberOp
-	// Check refuses wrong elements among those that a program computed and read; nil refuses
+	// Check refuses wrong elements among those that a program computed and answers; nil refuses
 	// nothing.
 	Check func(elements []byte) error
 }

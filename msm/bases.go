@@ -177,7 +177,7 @@ func (b *Bases[P, S]) Close() error {
 
 // Digest identifies the points by curve, group and content; see backend.Digest. The first call
 // computes it on all processors and it is remembered; an error is not. Bases loaded with ReadOnce
-// have a digest only if it is known already, since their points cannot be read for it.
+// have none, because their points must not be read again.
 func (b *Bases[P, S]) Digest(ctx context.Context) (backend.Digest, error) {
 	if b.none() {
 		return backend.Digest{}, errNoBases()

@@ -107,7 +107,7 @@ func pointSpaces(s *subject) error {
 // generator returns gnark-crypto's generator g and points of fixtures with their discrete
 // logarithms to the base g.
 func (s *subject) generator() (g, points, dlogs []byte, err error) {
-	n := 300 // so many that a table pays
+	n := 300 // enough for a table to pay
 	p, err := s.set(fixtures.Random)
 	if err != nil {
 		return nil, nil, nil, err

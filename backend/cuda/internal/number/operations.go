@@ -213,7 +213,7 @@ func (x *queue) wideResidues(op int, dst, a, b, m batch, element int) error {
 	})
 }
 
-// inverses queues inverses modulo numbers. A launch computes only so many that a cancelled program
+// inverses queues inverses modulo numbers. It puts few into a launch, so that a cancelled program
 // ends soon.
 func (x *queue) inverses(dst, a, m batch) error {
 	each := x.info.Multiprocessors * max(1, backend.MaxNumber/dst.words)

@@ -78,7 +78,7 @@ func TestSecretsAreWiped(t *testing.T) {
 func TestPointSecretsAreWiped(t *testing.T) {
 	cudatest.OnFake(t)
 	k := open(t, backend.BN254, device.Options{})
-	const n = 300 // so many that a fixed base has a table
+	const n = 300 // enough for a fixed base to have a table
 	scalars := k.space(n)
 	s, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.PointOf(backend.BN254, backend.G1), Count: n + 1})
 	k.must(err)
