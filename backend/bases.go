@@ -11,8 +11,8 @@ import (
 // MaxCount bounds the bases of one id and the scalars of one job: 2^28.
 const MaxCount = 1 << 28
 
-// Bases describes points to load: Count points of Curve.PointBytes(Group)
-// bytes. Exactly one of Bytes, File and Pieces says where they come from.
+// Bases describes points to load: Count points of Curve.PointBytes(Group) bytes each. Exactly one
+// of Bytes, File and Pieces is set and gives the points.
 type Bases struct {
 	Curve Curve
 	Group Group
@@ -20,15 +20,15 @@ type Bases struct {
 
 	// Bytes is the points in memory, aligned to 8 bytes.
 	Bytes []byte
-	// File holds the points from FileOffset on; a backend reads it with
-	// ReadAt (or maps it) and does not close it.
+	// File holds the points from FileOffset on. A backend reads it with ReadAt, or maps it, and
+	// does not close it.
 	File       *os.File
 	FileOffset int64
-	// Pieces yields them in order, cut anywhere; a piece is valid until the
-	// next is asked for. An error ends the load with that error.
+	// Pieces yields the bytes of the points in order, cut anywhere. A piece is valid until the next
+	// one is asked for. An error ends the load and becomes its error.
 	Pieces iter.Seq2[[]byte, error]
 
-	// Memo keeps the points' digest; nil has it computed whenever it is asked for.
+	// Memo remembers the digest of the points. With nil it is computed whenever it is asked for.
 	Memo *Memo
 
 	Hints Hints
@@ -38,14 +38,13 @@ type Bases struct {
 type Hints struct {
 	// Check refuses bases with a coordinate not below q or off the curve.
 	Check bool
-	// Multiples is the number of precomputed multiples per base that the
-	// backend may hold, itself included: 1 forbids; more are made before
-	// LoadBases returns, as far as they pay and there is memory; with 0 the
-	// backend chooses, and may make them later, beside calls.
+	// Multiples is how many precomputed multiples the backend may hold for each base, itself
+	// included. 1 forbids them. More are made before LoadBases returns, as far as they pay and
+	// there is memory. With 0 the backend chooses, and may make them later, beside calls.
 	Multiples int
 }
 
-// Elements returns the points as what is loaded.
+// Elements returns the kind and the number of the points.
 func (b *Bases) Elements() Elements { return Elements{PointOf(b.Curve, b.Group), b.Count} }
 
 // Size returns the length of the points in bytes.
@@ -87,8 +86,7 @@ func (b *Bases) Validate() error {
 // pieceSize bounds what All reads from a file at a time: 4 MiB.
 const pieceSize = 4 << 20
 
-// All yields the bytes of whichever source is set, in order and exactly
-// Size of them, or an error.
+// All yields the bytes of the source that is set, in order: exactly Size bytes, or an error.
 func (b *Bases) All() iter.Seq2[[]byte, error] {
 	switch {
 	case b.Pieces != nil:
@@ -103,8 +101,8 @@ func (b *Bases) All() iter.Seq2[[]byte, error] {
 	}
 }
 
-// Read copies the points of whichever source is set to dst, which has Size
-// bytes. ctx is looked at between pieces.
+// Read copies the points of the source that is set to dst, which has Size bytes. It looks at ctx
+// between pieces.
 func (b *Bases) Read(ctx context.Context, dst []byte) error {
 	at := 0
 	for p, err := range b.All() {

@@ -2,11 +2,11 @@ package backend
 
 import "slices"
 
-// Capabilities is what a backend can do, one field for each kind of work.
+// Capabilities says what a backend can do, in one field for each kind of work.
 type Capabilities struct {
-	MSM      []CurveGroup // groups that MSM and LoadBases take
-	Elements []Element    // what it has Programs over
-	Numbers  []NumberOp   // operations that its programs have over Words
+	MSM      []CurveGroup // groups for which it has MSM and LoadBases
+	Elements []Element    // elements for which it has Programs
+	Numbers  []NumberOp   // operations of its programs over Words
 }
 
 // CurveGroup is one group of one curve.
@@ -58,8 +58,8 @@ func (c Capabilities) MSMCurves() []Curve {
 	return curves
 }
 
-// As finds the capability T, an interface such as Allocator, in b or else in
-// the backend that b wraps: a wrapper has a method Unwrap() Backend.
+// As finds the capability T, an interface such as Allocator. It looks in b, then in the backend
+// that b wraps, and so on: a wrapper has a method Unwrap() Backend.
 func As[T any](b Backend) (T, bool) {
 	for b != nil {
 		if t, ok := b.(T); ok {

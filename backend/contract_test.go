@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// plain implements nothing but the contract; buffered adds a capability;
-// wrapped adds nothing, and hides nothing.
+// plain implements only the contract, buffered adds a capability, and wrapped adds nothing and
+// hides nothing.
 type plain struct{ Backend }
 
 type buffered struct{ Backend }
@@ -153,7 +153,7 @@ func TestDigest(t *testing.T) {
 		}
 		other := fromBytes
 		other.Curve, other.Group = BN254, G1
-		if n%2 == 0 { // as many bytes in the other group
+		if n%2 == 0 { // the same number of bytes in the other group
 			other.Group, other.Count = G2, n/2
 		}
 		got, err := other.Digest(t.Context())

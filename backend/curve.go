@@ -33,20 +33,19 @@ const (
 // Groups lists both groups.
 func Groups() []Group { return []Group{G1, G2} }
 
-// curve is the facts of a curve. Everything that depends on a number of a curve reads
-// it here.
+// curve holds the facts of a curve. All code that needs a number of a curve reads it here.
 type curve struct {
 	name  string
-	q, r  *big.Int // the base field's modulus, and the scalar field's: the order of both groups
+	q, r  *big.Int // the moduli of the base field and of the scalar field; r is the order of both groups
 	twist int      // Fp elements in one coordinate of a G2 point
 
-	fp, fr     int    // bytes of an Fp and of an Fr element
-	order      []byte // r in the bytes of an element
+	fp, fr     int    // bytes of an element of Fp and of Fr
+	order      []byte // r as the bytes of an element
 	twoAdicity int    // of r - 1
 }
 
-// curves is indexed by Curve. Source: gnark-crypto v0.21.0, which internal/curves
-// compares with this table when a program starts.
+// curves is indexed by Curve. Source: gnark-crypto v0.21.0. internal/curves compares the table with
+// it when a program starts.
 var curves = [...]curve{
 	BN254: newCurve("bn254", 2,
 		"30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47",
@@ -63,7 +62,7 @@ var curves = [...]curve{
 		"01ae3a4617c510eac63b05c06ca1493b1a22d9f300f5138f1ef3622fba094800170b5d44300000008508c00000000001"),
 }
 
-// newCurve works out what follows from the moduli, which are in hexadecimal.
+// newCurve computes the facts that follow from the moduli, which are in hexadecimal.
 func newCurve(name string, twist int, q, r string) curve {
 	c := curve{name: name, q: new(big.Int), r: new(big.Int), twist: twist}
 	c.q.SetString(q, 16)
@@ -97,11 +96,11 @@ func (c Curve) BaseField() *big.Int { return new(big.Int).Set(curves[c].q) }
 // ScalarField returns r, the modulus of the scalar field.
 func (c Curve) ScalarField() *big.Int { return new(big.Int).Set(curves[c].r) }
 
-// TwoAdicity returns the k of the longest transforms over the scalar field, of 2^k
+// TwoAdicity returns the k for which the longest transforms over the scalar field have 2^k
 // elements.
 func (c Curve) TwoAdicity() int { return curves[c].twoAdicity }
 
-// has reports whether e, an element's bytes, is below r.
+// has reports whether e, the bytes of an element, is below r.
 func (c Curve) has(e []byte) bool {
 	order := curves[c].order
 	for i := len(order) - 1; i >= 0; i-- {
@@ -120,7 +119,7 @@ func (c Curve) PointBytes(g Group) int {
 	return 2 * curves[c].fp
 }
 
-// String returns the name on command lines and in records, such as "bls12-377".
+// String returns the name used on command lines and in records, such as "bls12-377".
 func (c Curve) String() string {
 	if !c.Valid() {
 		return fmt.Sprintf("curve(%d)", uint8(c))
@@ -136,7 +135,7 @@ func (g Group) String() string {
 	return [...]string{G1: "g1", G2: "g2"}[g]
 }
 
-// ParseCurve reads a curve's name; case, '-' and '_' do not matter.
+// ParseCurve reads a curve's name. It ignores case, '-' and '_'.
 func ParseCurve(s string) (Curve, error) {
 	plain := strings.NewReplacer("-", "", "_", "")
 	var known []string

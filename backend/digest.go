@@ -13,36 +13,34 @@ import (
 	"sync/atomic"
 )
 
-// Digest identifies bases by curve, group and content, wherever they lie.
+// Digest identifies bases by curve, group and content, wherever they are stored.
 type Digest [sha256.Size]byte
 
 // String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// digestPart is what is hashed as one leaf of a digest. It is part of the
-// digest's definition.
+// digestPart is the size in bytes of one leaf of a digest. It is part of the digest's definition.
 const digestPart = 1 << 20
 
-// Memo remembers the digest of bases that do not change, for all copies of the
-// Bases that it is part of. It is safe for concurrent use.
+// Memo remembers the digest of bases that do not change. All copies of a Bases share its Memo. It
+// is safe for concurrent use.
 type Memo struct {
-	turn  chan struct{} // of the one who computes
+	turn  chan struct{} // held by the one who computes
 	known bool
 	value Digest
 }
 
-// NewMemo remembers the digest when it is first asked for.
+// NewMemo returns a Memo that learns the digest when it is first asked for.
 func NewMemo() *Memo { return &Memo{turn: make(chan struct{}, 1)} }
 
-// Known returns the memo of bases whose digest the caller knows and vouches for. A
-// backend that has bases of that digest takes those.
+// Known returns the Memo of bases whose digest the caller knows and vouches for. A backend that
+// holds bases with that digest uses those.
 func Known(d Digest) *Memo { return &Memo{turn: make(chan struct{}, 1), known: true, value: d} }
 
-// Digest returns the SHA-256 of a header (the text "pippin bases 1", a zero byte, curve,
-// group, and the count in 8 bytes, little-endian) and of the SHA-256 of every MiB of the
-// points, the last of which may be shorter. Memory and files are hashed by all
-// processors; Pieces are used up. It is computed anew every time, unless there is a Memo,
-// which forgets errors.
+// Digest returns the SHA-256 of a header followed by the SHA-256 of every MiB of the points; the
+// last MiB may be shorter. The header is the text "pippin bases 1", a zero byte, the curve, the
+// group, and the count in 8 bytes, little-endian. All processors hash memory and files; Pieces are
+// used up. A Memo remembers the digest, but no error. Without one the digest is computed each time.
 func (b *Bases) Digest(ctx context.Context) (Digest, error) {
 	if err := b.Validate(); err != nil {
 		return Digest{}, err
@@ -78,7 +76,7 @@ func (b *Bases) KnownDigest() (d Digest, known bool) {
 		defer func() { <-m.turn }()
 		return m.value, m.known
 	default:
-		return d, false // it is being computed
+		return d, false // it is being computed just now
 	}
 }
 
@@ -103,7 +101,7 @@ func (b *Bases) compute(ctx context.Context) (Digest, error) {
 	return b.top(leaves), nil
 }
 
-// top returns the digest made of those of the parts.
+// top returns the digest of the bases from those of the parts.
 func (b *Bases) top(leaves [][sha256.Size]byte) Digest {
 	h := sha256.New()
 	h.Write(append([]byte("pippin bases 1\x00"), byte(b.Curve), byte(b.Group)))
@@ -114,8 +112,8 @@ func (b *Bases) top(leaves [][sha256.Size]byte) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// hashParts hashes parts by their numbers, on all processors. part is given a
-// goroutine's own buffer, for what has to be read.
+// hashParts computes the digests of all parts on all processors. part returns the bytes of a part;
+// it may use buf, which belongs to its goroutine, for bytes that it must read.
 func hashParts(ctx context.Context, leaves [][sha256.Size]byte, part func(i int64, buf *[]byte) ([]byte, error)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -146,7 +144,7 @@ func hashParts(ctx context.Context, leaves [][sha256.Size]byte, part func(i int6
 	return failed
 }
 
-// part returns the bytes that make one leaf.
+// part returns the bytes of one leaf.
 func (b *Bases) part(i int64, buf *[]byte) ([]byte, error) {
 	at := i * digestPart
 	n := min(digestPart, b.Size()-at)
@@ -163,23 +161,21 @@ func (b *Bases) part(i int64, buf *[]byte) ([]byte, error) {
 	return p, nil
 }
 
-// Hasher computes the digest of points that come piece by piece, in order and
-// cut anywhere. It is not safe for concurrent use.
+// Hasher computes the digest of points that arrive in pieces, in order and cut anywhere. It is not
+// safe for concurrent use.
 type Hasher struct {
 	bases  Bases // curve, group and count
 	part   hash.Hash
-	filled int // of the part
+	filled int // bytes of the current part so far
 	leaves [][sha256.Size]byte
 }
 
-// NewHasher returns a Hasher for points of b's curve, group and count, whatever their
-// source.
+// NewHasher returns a Hasher for points with b's curve, group and count. It ignores b's source.
 func NewHasher(b *Bases) *Hasher {
 	return &Hasher{bases: Bases{Curve: b.Curve, Group: b.Group, Count: b.Count}, part: sha256.New()}
 }
 
-// Write takes the next points. Whole MiB in one piece are hashed by all
-// processors.
+// Write adds the next points. Whole MiB within one piece are hashed by all processors.
 func (h *Hasher) Write(p []byte) {
 	for len(p) > 0 {
 		if whole := len(p) / digestPart; h.filled == 0 && whole > 1 {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Kind is what the elements of a space are.
+// Kind says what the elements of a space are.
 type Kind uint8
 
 // The numbers are part of the plugin protocol.
@@ -15,10 +15,10 @@ const (
 	Points  Kind = 3 // of a group of a curve, affine
 )
 
-// kinds is the facts of each kind.
+// kinds holds the facts of each kind.
 var kinds = [...]struct {
 	name         string
-	curve, group bool // that an element has
+	curve, group bool // whether such an element has them
 	bytes        func(Element) int
 }{
 	Scalars: {"scalars", true, false, func(e Element) int { return e.Curve.ScalarBytes() }},
@@ -34,7 +34,7 @@ func (k Kind) String() string {
 	return kinds[k].name
 }
 
-// Element says what an element is. Curve and Group are zero where the kind has none.
+// Element says what an element is. Curve and Group are zero if its kind has none.
 type Element struct {
 	Kind  Kind
 	Curve Curve
@@ -50,8 +50,8 @@ func Word() Element { return Element{Kind: Words} }
 // PointOf returns the element for affine points of a group.
 func PointOf(c Curve, g Group) Element { return Element{Points, c, g} }
 
-// SpaceElements lists the elements that every backend with programs has them over:
-// scalars of every curve, and words. PointElements are those that some have beside.
+// SpaceElements lists the elements that every backend with programs has: scalars of every curve,
+// and words. Some backends have those of PointElements too.
 func SpaceElements() []Element {
 	var all []Element
 	for _, c := range Curves() {
@@ -60,7 +60,7 @@ func SpaceElements() []Element {
 	return append(all, Word())
 }
 
-// Valid reports whether e is an element that there is.
+// Valid reports whether such an element exists.
 func (e Element) Valid() bool {
 	if e.Kind == 0 || int(e.Kind) >= len(kinds) {
 		return false
@@ -70,7 +70,7 @@ func (e Element) Valid() bool {
 		(e.Curve == 0 || e.Curve.Valid()) && (e.Group == 0 || e.Group.Valid())
 }
 
-// Bytes returns the size of an element in memory. The element is valid.
+// Bytes returns the size of an element in memory. e must be valid.
 func (e Element) Bytes() int { return kinds[e.Kind].bytes(e) }
 
 // String returns the name, such as "scalars of bn254", "words" or "points of bn254 g1".
@@ -85,14 +85,14 @@ func (e Element) String() string {
 	return s
 }
 
-// Elements is Count elements of one kind: a space, bases, or what a step answers.
+// Elements is Count elements of one kind: a space, bases, or the answer of a step.
 type Elements struct {
 	Element
 	Count int
 }
 
-// Size returns the length in bytes. An element that there is not and a count below zero
-// are ErrInvalidInput, a count that no memory could hold ErrOutOfMemory.
+// Size returns the length in bytes. An invalid element or a negative count is ErrInvalidInput. A
+// count that no memory could hold is ErrOutOfMemory.
 func (e Elements) Size() (int64, error) {
 	if !e.Valid() || e.Count < 0 {
 		return 0, fmt.Errorf("%w: %d %v", ErrInvalidInput, e.Count, e.Element)

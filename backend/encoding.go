@@ -10,8 +10,8 @@ import (
 
 // The encoding of programs, which the plugin protocol carries.
 //
-// A program is the number of its steps, then the steps. A step is its number in stepTypes,
-// then its fields in the order in which its visit names them:
+// A program is the number of its steps, then the steps. A step is its number in stepTypes, then its
+// fields in the order in which its visit names them:
 //
 //	count, place, order, operation  an unsigned varint of encoding/binary, at most 2^40
 //	id                              an unsigned varint
@@ -21,11 +21,11 @@ import (
 //	list                            the number of its items, and the items
 //	range                           space, offset, count
 //
-// What may be long is not in it: the bytes of an Input, its Ready, and the indices of
-// WriteIndices. Every program has one encoding: a varint has no byte more than it needs,
-// and nothing follows the last step.
+// Long parts are left out: the bytes of an Input, its Ready, and the indices of WriteIndices. Every
+// program has exactly one encoding: a varint has as few bytes as possible, and nothing follows the
+// last step.
 
-// stepTypes has a step of each type at its number. A number is never used for another.
+// stepTypes has a step of each type at its number. The number of a removed type is not used again.
 var stepTypes = [...]Step{
 	1:  Write{},
 	2:  WriteIndices{},
@@ -45,7 +45,7 @@ var stepTypes = [...]Step{
 	16: CheckPoints{},
 }
 
-// stepNumbers is stepTypes the other way round.
+// stepNumbers is the inverse of stepTypes.
 var stepNumbers = func() map[reflect.Type]int {
 	numbers := make(map[reflect.Type]int, len(stepTypes))
 	for n, s := range stepTypes[1:] {
@@ -54,13 +54,13 @@ var stepNumbers = func() map[reflect.Type]int {
 	return numbers
 }()
 
-// mostNumber bounds what an encoding counts, so that nothing overflows.
+// mostNumber bounds every count in an encoding, so that no sum or product overflows.
 const mostNumber = 1 << 40
 
-// leastBytes is what a step, or an item of a list, takes in an encoding at least.
+// leastBytes is the least that a step, or an item of a list, takes in an encoding.
 const leastBytes = 2
 
-// EncodeSteps encodes a valid program, but for the bytes of its inputs and its indices.
+// EncodeSteps encodes a valid program, without the bytes of its inputs and without its indices.
 func EncodeSteps(steps []Step) []byte {
 	c := &codec{b: make([]byte, 0, 16+32*len(steps))}
 	n := len(steps)
@@ -73,7 +73,7 @@ func EncodeSteps(steps []Step) []byte {
 	return c.b
 }
 
-// CountSteps returns how many steps an encoding says that it has. It decodes none.
+// CountSteps returns how many steps an encoding claims to have. It decodes none of them.
 func CountSteps(b []byte) (int, error) {
 	c := &codec{b: b, decodes: true}
 	n := 0
@@ -81,9 +81,9 @@ func CountSteps(b []byte) (int, error) {
 	return n, c.error()
 }
 
-// DecodeSteps decodes a program, which may be anybody's; Check has not seen it. It refuses
-// what EncodeSteps does not make as ErrInvalidInput. It allocates in proportion to b: at
-// most 512 bytes for each step that CountSteps counts, and 24 for each byte.
+// DecodeSteps decodes a program that may come from anybody; call Check on the result. It refuses
+// whatever EncodeSteps would not have written with ErrInvalidInput. It allocates in proportion to
+// b: at most 512 bytes for each step that CountSteps counts, and 24 for each byte.
 func DecodeSteps(b []byte) ([]Step, error) {
 	c := &codec{b: b, decodes: true}
 	n := 0
@@ -105,11 +105,11 @@ func DecodeSteps(b []byte) ([]Step, error) {
 	return steps, nil
 }
 
-// codec encodes fields, or decodes them. A nil one does nothing.
+// codec encodes or decodes fields. A nil codec does nothing.
 type codec struct {
-	b       []byte // what is encoded, or what is left to decode
+	b       []byte // the bytes encoded so far, or those left to decode
 	decodes bool
-	err     error // the first; nothing is left to decode then
+	err     error // the first error; after it nothing is left to decode
 }
 
 func (c *codec) fail(format string, a ...any) {
@@ -126,7 +126,7 @@ func (c *codec) error() error {
 	return fmt.Errorf("%w: no encoding of a program: %w", ErrInvalidInput, c.err)
 }
 
-// step decodes a step.
+// step decodes one step.
 func (c *codec) step() Step {
 	n := 0
 	if c.number(&n); n == 0 || n >= len(stepTypes) {
@@ -136,7 +136,7 @@ func (c *codec) step() Step {
 	return stepTypes[n].visit(visitor{codec: c})
 }
 
-// id visits any number.
+// id visits an unsigned number without a bound.
 func (c *codec) id(n *uint64) {
 	switch {
 	case c == nil:
@@ -147,7 +147,7 @@ func (c *codec) id(n *uint64) {
 	}
 }
 
-// varint decodes a number that has no byte more than it needs.
+// varint decodes an unsigned varint, and refuses one with more bytes than needed.
 func (c *codec) varint() uint64 {
 	v, n := binary.Uvarint(c.b)
 	switch {
@@ -162,7 +162,7 @@ func (c *codec) varint() uint64 {
 	return 0
 }
 
-// number visits what is counted.
+// number visits a count, a place or the like.
 func (c *codec) number(n *int) {
 	switch {
 	case c == nil:
@@ -178,7 +178,8 @@ func (c *codec) number(n *int) {
 	}
 }
 
-// length visits the number of steps or of the items of a list, for which there is room.
+// length visits the number of steps or of items of a list. It refuses one for which too few bytes
+// are left.
 func (c *codec) length(n *int) {
 	if c.number(n); c.decodes && *n > len(c.b)/leastBytes {
 		c.fail("%d items in %d bytes", *n, len(c.b))
@@ -186,7 +187,7 @@ func (c *codec) length(n *int) {
 	}
 }
 
-// signed visits any number that may be negative.
+// signed visits a number that may be negative.
 func (c *codec) signed(n *int) {
 	switch {
 	case c == nil:
@@ -198,7 +199,7 @@ func (c *codec) signed(n *int) {
 	}
 }
 
-// small visits a number of a byte.
+// small visits a number that takes one byte.
 func (c *codec) small(n *uint8) {
 	v := int(*n)
 	if c.number(&v); v > math.MaxUint8 {
@@ -207,7 +208,7 @@ func (c *codec) small(n *uint8) {
 	*n = uint8(v)
 }
 
-// flag visits what is or is not.
+// flag visits a yes or no.
 func (c *codec) flag(is *bool) {
 	v := 0
 	if *is {
@@ -219,7 +220,7 @@ func (c *codec) flag(is *bool) {
 	*is = v == 1
 }
 
-// bytes visits bytes, which are copied when they are decoded.
+// bytes visits bytes. Decoded ones are a copy.
 func (c *codec) bytes(b *[]byte) {
 	if c == nil {
 		return

@@ -13,8 +13,7 @@ import (
 	"testing"
 )
 
-// filled returns a step of a type with every field set that is encoded, to other values
-// each.
+// filled returns a step of a type in which every encoded field is set, each to another value.
 func filled(s Step) Step {
 	v := reflect.New(reflect.TypeOf(s)).Elem()
 	next := uint64(100)
@@ -22,7 +21,7 @@ func filled(s Step) Step {
 	return v.Interface().(Step)
 }
 
-// notEncoded are the fields that no encoding has.
+// notEncoded are the fields that encodings leave out.
 var notEncoded = map[string]bool{"Bytes": true, "Ready": true, "Indices": true}
 
 func fill(v reflect.Value, next *uint64) {
@@ -50,7 +49,7 @@ func fill(v reflect.Value, next *uint64) {
 	}
 }
 
-// stepsOf returns a step of each type, by f.
+// stepsOf calls f with a step of each type and returns the results.
 func stepsOf(f func(Step) Step) (all []Step) {
 	for _, s := range stepTypes[1:] {
 		all = append(all, f(s))
@@ -60,8 +59,8 @@ func stepsOf(f func(Step) Step) (all []Step) {
 
 func same(s Step) Step { return s }
 
-// TestEveryFieldIsEncoded: a step is decoded as it was encoded, alone and among others,
-// whatever type it is of and whichever of its fields are set.
+// TestEveryFieldIsEncoded: a step of any type is decoded as it was encoded, alone and among others,
+// whichever of its fields are set.
 func TestEveryFieldIsEncoded(t *testing.T) {
 	all := slices.Concat(stepsOf(filled), stepsOf(same))
 	for _, s := range all {
@@ -85,7 +84,7 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 	}
 }
 
-// TestEncoding: the encoding is the one of docs/protocol.md.
+// TestEncoding: programs are encoded as docs/protocol.md says.
 func TestEncoding(t *testing.T) {
 	r := Range{Space: 1, Count: 10}
 	steps := []Step{
@@ -99,7 +98,7 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// TestMayRefuse: a step may fail by values of elements where it looks at them.
+// TestMayRefuse: a step that looks at values of elements may fail by them.
 func TestMayRefuse(t *testing.T) {
 	for _, s := range stepTypes[1:] {
 		_, gathers := s.(Gather)
@@ -119,7 +118,7 @@ func TestMayRefuse(t *testing.T) {
 	}
 }
 
-// TestDecodeRefuses: what EncodeSteps does not make is invalid input, and the error says
+// TestDecodeRefuses: bytes that EncodeSteps would not write are invalid input, and the error says
 // what is wrong.
 func TestDecodeRefuses(t *testing.T) {
 	read := []byte{3, 1, 2, 10, 0} // its number, the range, the encoding
@@ -160,7 +159,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes f has this process allocate.
+// allocated returns how many bytes this process allocates while f runs.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -169,14 +168,14 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// mostAllocated is what DecodeSteps may allocate, and room for an error.
+// mostAllocated is how much DecodeSteps may allocate, with room for an error.
 func mostAllocated(b []byte) int {
 	n, _ := CountSteps(b)
 	return 512*n + 24*len(b) + 16<<10
 }
 
-// TestDecodeStaysSmall: decoding takes memory in proportion to the bytes and the steps
-// that they say there are.
+// TestDecodeStaysSmall: decoding takes memory in proportion to the bytes, and to the number of
+// steps that they claim.
 func TestDecodeStaysSmall(t *testing.T) {
 	many := map[string][]byte{"a list that is none": append([]byte{1, 6, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x1f}, make([]byte, 1<<20-100)...)}
 	many["a list that is longer than its bytes"] = append([]byte{1, 10, 0x80, 0x80, 0x80, 2}, make([]byte, 1<<20)...)
@@ -191,8 +190,8 @@ func TestDecodeStaysSmall(t *testing.T) {
 	}
 }
 
-// FuzzDecodeSteps: whatever the bytes are, they are refused in little memory, or they are
-// the one encoding of what is decoded.
+// FuzzDecodeSteps: any bytes are either refused, in little memory, or are the one encoding of what
+// they decode to.
 func FuzzDecodeSteps(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(EncodeSteps(nil))
@@ -223,7 +222,7 @@ func FuzzDecodeSteps(f *testing.F) {
 		if again := EncodeSteps(steps); !bytes.Equal(again, b) {
 			t.Errorf("%x is decoded to what is encoded as %x", b, again)
 		}
-		_ = Check(steps, nowhere) // nor does what is done with them panic
+		_ = Check(steps, nowhere) // no function may panic on decoded steps
 		for _, s := range steps {
 			Accesses(s)
 			MayRefuse(s)
@@ -233,7 +232,7 @@ func FuzzDecodeSteps(f *testing.F) {
 	})
 }
 
-// BenchmarkEncoding is what a program of seven steps takes beside its way through a lane.
+// BenchmarkEncoding measures what encoding adds to a program of seven steps in a lane.
 func BenchmarkEncoding(b *testing.B) {
 	const n = 1 << 10
 	x, y, z := Range{Space: 1, Count: n}, Range{Space: 2, Count: n}, Range{Space: 3, Count: n}

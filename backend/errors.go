@@ -6,44 +6,43 @@ import (
 	"fmt"
 )
 
-// Every error of a backend wraps one of these, or is a context's error.
+// Every error of a backend wraps one of these or is that of a context.
 var (
-	// ErrInvalidInput: the arguments are wrong and would be everywhere.
+	// ErrInvalidInput: the arguments are wrong, and every backend would refuse them.
 	ErrInvalidInput = errors.New("invalid input")
 	// ErrClosed: the backend, or the object, was closed by its owner.
 	ErrClosed = errors.New("closed")
 
 	// ErrUnsupported: this backend cannot do it; another one may.
 	ErrUnsupported = errors.New("not supported by this backend")
-	// ErrOutOfMemory: host or device memory did not suffice; the backend
-	// stays usable and smaller work may succeed.
+	// ErrOutOfMemory: there was too little host or device memory. The backend stays usable, and
+	// smaller work may succeed.
 	ErrOutOfMemory = errors.New("out of memory")
-	// ErrInternal: the backend failed in a way of its own; the arguments may
-	// be right and the next call may succeed.
+	// ErrInternal: the backend has failed through its own fault. The arguments may be right, and
+	// the next call may succeed.
 	ErrInternal = errors.New("backend failed")
 
-	// ErrUnavailable: the backend cannot be opened here (no such plugin, no
-	// device, no driver), or its restarts are used up.
+	// ErrUnavailable: the backend cannot be opened here, for want of the plugin, a device or a
+	// driver, or it was restarted as often as is allowed.
 	ErrUnavailable = errors.New("backend unavailable")
-	// ErrGone: the backend died or lost its device. Its bases are lost; open
-	// a new one and repeat the call.
+	// ErrGone: the backend died or lost its device, and its bases with it. Open a new one and
+	// repeat the call.
 	ErrGone = errors.New("backend gone")
 )
 
-// Fault says whose an error is, and so what helps.
+// Fault says whose fault an error is, and so what helps.
 type Fault int
 
 const (
 	// FaultNone: no error.
 	FaultNone Fault = iota
-	// FaultContext: the call's context ended. From a call whose context has
-	// not, it is the backend's.
+	// FaultContext: the call's context ended. If it has not ended, the backend is at fault.
 	FaultContext
-	// FaultCaller: the call is wrong, here and everywhere: do not repeat it.
+	// FaultCaller: the call is wrong for every backend. Do not repeat it.
 	FaultCaller
-	// FaultBackend: the backend could not do it, another one may.
+	// FaultBackend: the backend is unable to do it; another one may.
 	FaultBackend
-	// FaultGone: the backend is not there, or no more: open it again.
+	// FaultGone: the backend is not there, or no longer. Open it again.
 	FaultGone
 )
 
@@ -52,9 +51,9 @@ func (f Fault) String() string {
 	return [...]string{"none", "context", "caller", "backend", "gone"}[f]
 }
 
-// FaultOf classifies an error. Of several kinds in one error the gravest for
-// the backend decides, so that what a dying or failing backend says of the
-// arguments accuses nobody; an error of no kind is the backend's.
+// FaultOf classifies an error. If the error is of several kinds, the one that is gravest for the
+// backend counts: what a dying or failing backend says about the arguments must not accuse the
+// caller. An error of no kind is the backend's fault.
 func FaultOf(err error) Fault {
 	is := func(kinds ...error) bool {
 		for _, k := range kinds {
@@ -84,8 +83,8 @@ func isEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Ended returns why ctx has ended, nil while it has not: its Err and, when that is
-// another error, its Cause.
+// Ended returns why ctx has ended, or nil while it has not: its Err, together with its Cause if
+// that is another error.
 func Ended(ctx context.Context) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); err != nil && !errors.Is(cause, err) {

@@ -12,9 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
-// The contract itself, as an engine uses it: bytes in gnark-crypto's memory layout,
-// bases that stay, jobs over a range of them. What else a backend can do is asked for
-// by its type.
+// The contract as an engine uses it: bytes in gnark-crypto's memory layout, bases that stay, jobs
+// over a range of them. Other capabilities of a backend are found by their type.
 func Example() {
 	ctx := context.Background()
 	var b backend.Backend = cpu.New(cpu.Options{})

@@ -6,24 +6,24 @@ import (
 	"fmt"
 )
 
-// Input is elements that a caller gives with a call: the scalars of a Job, or what a
-// Write writes. They may be secret and belong to the caller: a backend reads them
-// during the call only, and wipes what it copied.
+// Input is elements that a caller passes with a call: the scalars of a Job, or what a Write writes.
+// They may be secret and belong to the caller: a backend reads them only during the call, and wipes
+// its copies.
 type Input struct {
-	// Bytes holds the elements, at any address; where that is no multiple of 8 they
-	// may be copied first. Memory of an Allocator is recognised by its address.
+	// Bytes holds the elements at any address; if that is no multiple of 8, they may be copied
+	// first. Memory of an Allocator is recognised by its address.
 	Bytes []byte
-	// Ready, when set, blocks until the first n elements are written. A backend
-	// calls it, with n never decreasing, before it reads them; those of several
-	// inputs may be called at the same time. Its error fails the call, whose error
-	// wraps it and, unless it is the context's, ErrInvalidInput.
+	// Ready, if set, blocks until the first n elements are written. A backend calls it before it
+	// reads them, with n never decreasing. It may call those of several inputs at the same time. If
+	// Ready fails, so does the call: its error wraps Ready's and, unless that is the context's,
+	// ErrInvalidInput.
 	Ready func(ctx context.Context, n int) error
-	// Check asks the backend to refuse a scalar that is not below r, and a point with a
-	// coordinate that is not below q. Words have nothing to refuse.
+	// Check asks the backend to refuse a scalar not below r, and a point with a coordinate not
+	// below q. For words it refuses nothing.
 	Check bool
 }
 
-// Wait waits for the first n elements, and makes of Ready's error what a call answers.
+// Wait waits for the first n elements. It returns the error of the call if Ready fails.
 func (in *Input) Wait(ctx context.Context, n int) error {
 	if in.Ready == nil {
 		return Ended(ctx)
@@ -35,7 +35,7 @@ func (in *Input) Wait(ctx context.Context, n int) error {
 	return fmt.Errorf("%w: input that does not come: %w", ErrInvalidInput, err)
 }
 
-// has wants the bytes of some elements in an encoding.
+// has checks that the bytes are those of elements e in an encoding.
 func (in *Input) has(e Elements, c Encoding) error {
 	if n, size := len(in.Bytes), c.Bytes(e.Element); n%size != 0 || n/size != e.Count {
 		return fmt.Errorf("%d bytes for %d %v, %d bytes each", n, e.Count, e.Element, size)
@@ -43,27 +43,25 @@ func (in *Input) has(e Elements, c Encoding) error {
 	return nil
 }
 
-// Job is one MSM: the sum over k below Count of scalar k times base Offset+k, which it
-// answers as an affine point in Curve.PointBytes bytes. It is what Backend.MSM takes,
-// and a step of programs.
+// Job is one MSM: the sum over k below Count of scalar k times base Offset+k. Its answer is an
+// affine point of Curve.PointBytes bytes. Backend.MSM takes jobs, and programs take them as steps.
 type Job struct {
 	Bases         BasesID
 	Offset, Count int
 
-	// Input holds Count scalars, Curve.ScalarBytes each, unless SameAs or Src says
-	// where they are.
+	// Input holds Count scalars of Curve.ScalarBytes each, unless SameAs or Src is set.
 	Input
-	// SameAs, when above zero, takes the scalars of job SameAs-1 of the same batch, or
-	// of the step of that number: an earlier Job with the same Count and its own Input.
+	// SameAs, if above zero, means the scalars of job SameAs-1 of the same batch, or of the step of
+	// that number. That must be an earlier Job with the same Count and with an Input.
 	SameAs int
-	// Src, when it names a space, is the Count scalars there: in programs only.
+	// Src, if it names a space, is a range of it with the Count scalars. In programs only.
 	Src Range
-	// Dst, when it names a space, is where the job writes its point: one point of the
-	// bases' group. The job answers nothing then. In programs only.
+	// Dst, if it names a space, is where the job writes its point: one point of the bases' group.
+	// Then the job has no answer. In programs only.
 	Dst Range
 }
 
-// Steps returns a batch of MSMs as a program, of which each job is a step.
+// Steps returns a batch of MSMs as a program with a step for each job.
 func Steps(jobs []Job) []Step {
 	steps := make([]Step, len(jobs))
 	for i, j := range jobs {
@@ -72,8 +70,8 @@ func Steps(jobs []Job) []Step {
 	return steps
 }
 
-// Jobs returns a program of MSMs alone, none of which names a space, as a batch for
-// Backend.MSM; false for any other program.
+// Jobs returns a program as a batch for Backend.MSM if all of its steps are MSMs that name no
+// space. It returns false for any other program.
 func Jobs(steps []Step) ([]Job, bool) {
 	jobs := make([]Job, len(steps))
 	for i, s := range steps {
@@ -86,8 +84,8 @@ func Jobs(steps []Step) ([]Job, bool) {
 	return jobs, true
 }
 
-// Run runs a program on a backend: by MSM when it is a batch of MSMs, which every
-// backend has, else by its Programs.
+// Run runs a program on a backend. It calls MSM for a batch of MSMs, which every backend can
+// compute, and otherwise Programs.Run.
 func Run(ctx context.Context, b Backend, steps []Step) ([][]byte, error) {
 	if jobs, ok := Jobs(steps); ok {
 		return b.MSM(ctx, jobs)
@@ -160,9 +158,9 @@ func (s Job) check(c *checker) error {
 	return nil
 }
 
-// Write copies an input to Dst. Points may be encoded: what is no encoding of a point of
-// the curve is ErrInvalidInput, which names the first. Uncompressed ones may be off the
-// curve, and all may be outside the group of order r; CheckPoints tells.
+// Write copies an input to Dst. Points may be encoded. Bytes that encode no point of the curve are
+// ErrInvalidInput, and the error names the first such point. Uncompressed points may be off the
+// curve, and any point may be outside of the group of order r: CheckPoints finds those.
 type Write struct {
 	Dst Range
 	Input
@@ -193,7 +191,7 @@ func (s Write) check(c *checker) error {
 	return s.has(Elements{e, s.Dst.Count}, s.Encoding)
 }
 
-// Read answers the elements of Src, points in an encoding.
+// Read answers the elements of Src. If they are points, Encoding says how they are written.
 type Read struct {
 	Src      Range
 	Encoding Encoding

@@ -1,10 +1,9 @@
 package backend
 
-// Killer is a capability: a backend outside of this process that can be ended without
-// being asked.
+// Killer is a capability of a backend outside of this process: it can be ended without being asked.
 type Killer interface {
-	// Kill ends a backend that was given up because of cause. Its calls fail with
-	// ErrGone, Done is closed, and Close, which is still to be called, has nothing
-	// to wait for. It fails nothing and takes as long as the end of a process.
+	// Kill ends a backend that was given up because of cause. Its calls fail with ErrGone, and Done
+	// is closed. Close must still be called, but has nothing to wait for. Kill never fails, and
+	// returns when the process has ended.
 	Kill(cause error)
 }

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// numberRule is what an operation takes, beside A and Dst.
+// numberRule says which fields an operation takes beside A and Dst, and of what size.
 type numberRule struct {
-	B, M, Carry bool // operands; Carry is optional where it is possible
-	Field       bool // Degree, of GF(2^n)
-	Over        bool // over all elements: counts of A and B are equal, and free
-	Powers      bool // Dst has several numbers although Over
-	Long        bool // widths up to MaxLong
+	B, M, Carry bool // operands; Carry is optional even if it is possible
+	Field       bool // Degree of GF(2^n)
+	Over        bool // over all elements: A and B have one count, which may be any
+	Powers      bool // Dst has several numbers, although Over is set
+	Long        bool // widths may be up to MaxLong
 
 	fits func(s *Compute) bool
-	want string // that fits
+	want string // the sizes that fit
 }
 
 func equal(n int, others ...int) bool {
@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// numberRules by operation.
+// numberRules has the rule of each operation.
 var numberRules = [...]numberRule{
 	NumResize: {Long: true, want: "any width", fits: func(*Compute) bool { return true }},
 	NumAdd:    sameAB,
@@ -94,7 +94,7 @@ func (s Compute) visit(v visitor) Step {
 	return s
 }
 
-// batch visits numbers, unless there are none.
+// batch visits numbers if there are any.
 func (v visitor) batch(b *Batch, writes bool) {
 	if v.access != nil && *b != (Batch{}) {
 		a := Access{Range: b.Range(), Writes: writes}
@@ -109,7 +109,7 @@ func (v visitor) batch(b *Batch, writes bool) {
 
 func (s Compute) answer(Memory) Elements { return Elements{} }
 
-// check checks all but the values.
+// check checks everything except the values.
 func (s Compute) check(c *checker) error {
 	if !s.Op.Valid() {
 		return fmt.Errorf("there is no operation %d", s.Op)
@@ -191,7 +191,7 @@ func (r *numberRule) counts(s *Compute) error {
 	return nil
 }
 
-// batch wants numbers of at most a width, within a space of words.
+// batch checks a batch: its width is at most most, and it lies within a space of words.
 func (c *checker) batch(what string, b Batch, most int) error {
 	if b.Words < 1 || b.Words > most {
 		return fmt.Errorf("%s: %d words a number, from 1 to %d are possible", what, b.Words, most)

@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// checkNumbers calls Check where there are the spaces 1 of 256 words, 2 of 2^29 words
-// that nothing holds, and 3 of scalars of BN254.
+// checkNumbers calls Check with three spaces: 1 has 256 words, 2 has 2^29 words that no memory
+// holds, and 3 has scalars of BN254.
 func checkNumbers(steps ...backend.Step) error {
 	return backend.Check(steps, memory(nil, map[backend.SpaceID]backend.Elements{
 		1: {Element: backend.Word(), Count: 256}, 2: {Element: backend.Word(), Count: 1 << 29},

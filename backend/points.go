@@ -8,10 +8,10 @@ import (
 )
 
 // The steps over points, and how points are encoded. Points of a space are affine, in
-// gnark-crypto's memory layout, with infinity as zeros. Steps other than CheckPoints take
-// points of the group of order r; what they make of others is undefined, nothing worse.
+// gnark-crypto's memory layout, with infinity as zeros. All steps except CheckPoints take points of
+// the group of order r. What they make of other points is undefined, but nothing worse happens.
 //
-// A step may take a time that depends on its scalars.
+// The time of a step may depend on its scalars.
 
 // PointElements lists the points of every group of every curve.
 func PointElements() []Element {
@@ -22,17 +22,17 @@ func PointElements() []Element {
 	return all
 }
 
-// Encoding is how elements are written in bytes.
+// Encoding says how elements are written in bytes.
 type Encoding uint8
 
 // The numbers are part of the plugin protocol.
 const (
 	AsInSpaces   Encoding = 0 // as spaces hold them
-	Compressed   Encoding = 1 // points, as gnark-crypto's method Bytes has them
-	Uncompressed Encoding = 2 // points, as gnark-crypto's method RawBytes has them
+	Compressed   Encoding = 1 // points, as gnark-crypto's method Bytes writes them
+	Uncompressed Encoding = 2 // points, as gnark-crypto's method RawBytes writes them
 )
 
-// Bytes returns the size of an element of a valid kind.
+// Bytes returns the size of an encoded element. e must be valid.
 func (c Encoding) Bytes(e Element) int {
 	if c == Compressed {
 		return e.Bytes() / 2
@@ -40,7 +40,7 @@ func (c Encoding) Bytes(e Element) int {
 	return e.Bytes()
 }
 
-// check says what is wrong with an encoding of an element.
+// check returns an error if elements e have no such encoding.
 func (c Encoding) check(e Element) error {
 	switch {
 	case c > Uncompressed:
@@ -51,7 +51,7 @@ func (c Encoding) check(e Element) error {
 	return nil
 }
 
-// of returns what an answer of some elements is: words where it is encoded.
+// of returns what an answer of elements e consists of: words if it is encoded.
 func (c Encoding) of(e Elements) Elements {
 	if c == AsInSpaces || !e.Valid() {
 		return e
@@ -62,10 +62,10 @@ func (c Encoding) of(e Elements) Elements {
 // MultiplyPoints sets Dst[j] to the sum over i below Terms of
 // Scalars[j Terms + i] * Src[j Terms + i].
 //
-// Src and Scalars are repeated when they are shorter than the Dst.Count * Terms products,
-// which they must divide: one point in Src is a fixed base, Terms points are a table for
-// every row, one scalar is for all points. Without Scalars, whose Range is zero then,
-// every scalar is one. With one term Dst may be Src.
+// If Src or Scalars are shorter than the Dst.Count * Terms products, they are repeated; their
+// length must divide that number. One point in Src is a fixed base, Terms points are a table for
+// every row, and one scalar is for all points. Without Scalars (a zero Range) every scalar is one.
+// With one term Dst may be Src.
 type MultiplyPoints struct {
 	Dst, Src, Scalars Range
 	Terms             int // 0 is 1
@@ -106,11 +106,11 @@ func (s MultiplyPoints) check(c *checker) error {
 	return apart("Dst and Src", s.Dst, s.Src)
 }
 
-// PointArgs is the most ranges in Plus and Minus of AddPoints.
+// PointArgs is the most ranges that Plus and Minus of AddPoints may have.
 const PointArgs = 64
 
-// AddPoints sets Dst[i] to the sum of the points i of Plus, less those of Minus. A range
-// that is shorter than Dst, and divides it, is repeated. One of them may be Dst.
+// AddPoints sets Dst[i] to the sum of the points i of Plus, minus those of Minus. A range that is
+// shorter than Dst is repeated; its length must divide that of Dst. One of the ranges may be Dst.
 type AddPoints struct {
 	Dst         Range
 	Plus, Minus []Range
@@ -150,9 +150,9 @@ func (s AddPoints) check(c *checker) error {
 	return nil
 }
 
-// CheckPoints answers how many points of Src are not valid and which is the first;
-// CheckedPoints reads the answer. A valid point has coordinates below q and is on the
-// curve, and with Subgroup it is in the group of order r. Infinity is valid.
+// CheckPoints answers how many points of Src are not valid and which is the first; CheckedPoints
+// reads the answer. A valid point has coordinates below q and is on the curve; with Subgroup it
+// must also be in the group of order r. Infinity is valid.
 type CheckPoints struct {
 	Src      Range
 	Subgroup bool
@@ -170,8 +170,8 @@ func (s CheckPoints) check(c *checker) error { return c.inside("Src", s.Src, Poi
 
 const checkedBytes = 16
 
-// CheckedPoints reads the answer to CheckPoints: how many points are not valid, and the
-// index of the first of them in Src, -1 when there is none.
+// CheckedPoints reads the answer to CheckPoints: how many points are not valid, and the index of
+// the first of them in Src, or -1 if there is none.
 func CheckedPoints(answer []byte) (bad, first int, err error) {
 	if len(answer) != checkedBytes {
 		return 0, 0, fmt.Errorf("%w: %d bytes are no answer to CheckPoints", ErrInternal, len(answer))
@@ -183,7 +183,7 @@ func CheckedPoints(answer []byte) (bad, first int, err error) {
 	return bad, first, nil
 }
 
-// CheckedAnswer returns an answer to CheckPoints. Without bad points first does not count.
+// CheckedAnswer returns an answer to CheckPoints. If bad is 0, first is ignored.
 func CheckedAnswer(bad, first int) []byte {
 	if bad == 0 {
 		first = 0
@@ -191,7 +191,7 @@ func CheckedAnswer(bad, first int) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(bad)), uint64(first))
 }
 
-// same does what inside does, for a range with the elements of another, which is right.
+// same does what inside does, for a range r whose elements must be those of other.
 func (c *checker) same(what string, r, other Range) error {
 	if err := c.inside(what, r, 0); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (c *checker) same(what string, r, other Range) error {
 	return nil
 }
 
-// repeats wants a range whose elements, again and again, are n.
+// repeats checks that r, repeated a whole number of times, has n elements.
 func repeats(what string, r Range, n int) error {
 	if n > 0 && (r.Count == 0 || n%r.Count != 0) {
 		return fmt.Errorf("%s: %d elements are not repeated to %d", what, r.Count, n)
@@ -210,7 +210,7 @@ func repeats(what string, r Range, n int) error {
 	return nil
 }
 
-// toPoint wants the place of one point of an element, or none.
+// toPoint checks that r is one point of the element e, or names no space.
 func (c *checker) toPoint(r Range, e Element) error {
 	if r == (Range{}) {
 		return nil
@@ -224,7 +224,7 @@ func (c *checker) toPoint(r Range, e Element) error {
 	return nil
 }
 
-// transformed wants a range of what transforms are over: scalars or points.
+// transformed checks that a range has elements that transforms take: scalars or points.
 func (c *checker) transformed(what string, r Range) error {
 	if err := c.inside(what, r, 0); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// ofPoints has the spaces 1 of 16 points of BN254 G1, 2 of 16 scalars and 3 of 16 points
-// of G2, and the bases 1, 8 points of G1.
+// ofPoints has three spaces: 1 of 16 points of BN254 G1, 2 of 16 scalars, and 3 of 16 points of G2.
+// Its bases 1 are 8 points of G1.
 var ofPoints = memory(map[backend.BasesID]backend.Elements{
 	1: {Element: backend.PointOf(backend.BN254, backend.G1), Count: 8},
 }, map[backend.SpaceID]backend.Elements{
@@ -19,7 +19,7 @@ var ofPoints = memory(map[backend.BasesID]backend.Elements{
 	3: {Element: backend.PointOf(backend.BN254, backend.G2), Count: 16},
 })
 
-// rightPointSteps are right where ofPoints is there, with the bytes of their answers.
+// rightPointSteps are steps that ofPoints allows, by the number of bytes of their answers.
 var rightPointSteps = func() map[int][]backend.Step {
 	a, b, scalars := span(1, 0, 8), span(1, 8, 8), span(2, 0, 8)
 	in := func(n int) backend.Input { return backend.Input{Bytes: make([]byte, n)} }
@@ -83,7 +83,7 @@ func TestWrongPointSteps(t *testing.T) {
 	}
 }
 
-// TestJobThatWrites: it is no batch for Backend.MSM.
+// TestJobThatWrites: a job that writes its point is no batch for Backend.MSM.
 func TestJobThatWrites(t *testing.T) {
 	if _, ok := backend.Jobs([]backend.Step{backend.Job{Bases: 1, Count: 1,
 		Input: backend.Input{Bytes: make([]byte, 32)}, Dst: span(1, 0, 1)}}); ok {

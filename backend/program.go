@@ -9,32 +9,33 @@ import (
 	"strings"
 )
 
-// Programs is a capability: spaces, which are memory of elements where the backend
-// computes, and programs over them, so that between two answers that the caller must
-// see nothing crosses. Capabilities.Elements lists the elements that spaces have.
+// Programs is a capability. Spaces are memory of elements where the backend computes, and programs
+// compute on spaces. So nothing crosses between two answers that the caller must see.
+// Capabilities.Elements lists the elements that spaces may have.
 //
-// Elements of a curve are canonical, in Montgomery form, as scalars are. All methods
-// may be called concurrently, with the errors and the rules of Backend. What programs
-// that run at the same time write and others touch is undefined, nothing worse;
-// so are the ranges that a program was to write when it fails or is cancelled.
+// Elements of a curve are canonical and in Montgomery form, as scalars are. All methods may be
+// called concurrently, with the errors and the rules of Backend. If two programs run at the same
+// time and one writes what the other touches, that range becomes undefined, and nothing worse
+// happens. If a program fails or is cancelled, the ranges that it was to write become undefined
+// too.
 type Programs interface {
 	// NewSpace takes memory for count elements, all of them zero.
 	NewSpace(ctx context.Context, e Element, count int) (SpaceID, error)
 
-	// FreeSpace wipes a space and gives it back when the programs that use it
-	// have ended; no new one may. When ctx ends first, that happens later.
+	// FreeSpace waits for the programs that use a space, wipes it and gives it back; no new program
+	// may use it. If ctx ends first, it returns and that happens later.
 	FreeSpace(ctx context.Context, id SpaceID) error
 
-	// Run runs the steps in order. Answer i is what step i answers, nil for a
-	// step that answers nothing. One failing step fails the program; its error
-	// says which. Nothing is written before all steps are known to be valid.
+	// Run runs the steps in order. Answer i is that of step i, and nil if the step has none. If a
+	// step fails, the program fails, and the error names the step. Nothing is written before all
+	// steps are known to be valid.
 	Run(ctx context.Context, steps []Step) ([][]byte, error)
 }
 
-// SpaceID names a space within the backend that returned it. Never zero.
+// SpaceID identifies a space within the backend that returned it. It is never zero.
 type SpaceID uint64
 
-// Range is Count elements of a space from Offset on: a vector.
+// Range is a vector: Count elements of a space from Offset on.
 type Range struct {
 	Space         SpaceID
 	Offset, Count int
@@ -46,41 +47,40 @@ func (r Range) overlaps(other Range) bool {
 		r.Offset < other.Offset+other.Count && other.Offset < r.Offset+r.Count
 }
 
-// Step is one of Write, Read, Job, of the steps over scalars (steps.go), of those over
-// points (points.go) and Compute, which is over words. A step describes itself:
-// Accesses, Answer, Check and EncodeSteps ask it. Who computes steps switches over their
-// types; nobody else needs to.
+// Step is one of Write, Read, Job, the steps over scalars (steps.go) and over points (points.go),
+// and Compute, which is over words. A step describes itself: Accesses, Answer, Check and
+// EncodeSteps ask it. Only code that computes steps needs to switch over their types.
 //
-// The spaces of a program are of scalars and points of one curve, or all of words. Two
-// ranges of a step must not overlap if the step writes one of them. Where the step says
-// so, a range that it writes may be the very one that it reads.
+// The spaces of a program have scalars and points of one curve, or all of them have words. A range
+// that a step writes must not overlap its other ranges. Some steps allow it to be exactly the range
+// that they read, and say so.
 type Step interface {
-	// visit calls v for every field, and returns the step with what v has changed. The
-	// order of the calls is that of the encoding.
+	// visit calls v for every field, and returns the step with the changes that v made. The order
+	// of the calls is the order of the encoding.
 	visit(v visitor) Step
-	// answer returns what the step answers; nothing for most.
+	// answer returns the elements of the step's answer, none for most steps.
 	answer(in Memory) Elements
-	// check says what is wrong with the step.
+	// check returns what is wrong with the step.
 	check(c *checker) error
 }
 
 // Access is a range that a step touches.
 type Access struct {
 	Range
-	// Bases is set when the range is one of bases. Then Range.Space is zero.
+	// Bases is set if the range is one of bases. Then Range.Space is zero.
 	Bases BasesID
-	// Writes tells that the step writes the range; else it reads it. One that it
-	// reads and writes is listed twice.
+	// Writes says that the step writes the range; otherwise it reads it. A range that it reads and
+	// writes is listed twice.
 	Writes bool
 }
 
-// visitor goes over the fields of a step, each of which visit names once. It sees the
-// ranges and the inputs, and may change ids and inputs, or it has a codec, which encodes
-// or decodes the fields. What is nil does nothing.
+// visitor goes over the fields of a step: visit names each of them once. It either sees ranges and
+// inputs, and may change ids and inputs, or it has a codec that encodes or decodes all fields.
+// Whatever is nil does nothing.
 type visitor struct {
 	access func(*Access)
 	input  func(in *Input, count int)
-	values *bool // is set when the values of elements decide whether the step fails
+	values *bool // set to true if the values of elements decide whether the step fails
 	*codec
 }
 
@@ -102,7 +102,7 @@ func (v visitor) reads(ranges ...*Range) {
 
 func (v visitor) writes(r *Range) { v.touch(r, true) }
 
-// optional visits a range that is touched only where it names a space.
+// optional visits a range that is unused unless it names a space.
 func (v visitor) optional(r *Range, writes bool) {
 	if r.Space == 0 {
 		v.access = nil
@@ -122,24 +122,24 @@ func (v visitor) bases(id *BasesID, offset, count *int) {
 	v.number(count)
 }
 
-// given visits an input of count elements, whose bytes are no field.
+// given visits an input of count elements. Its bytes are not a field.
 func (v visitor) given(in *Input, count int) {
 	if v.input != nil {
-		changed := *in // so that no step escapes to memory because some have inputs
+		changed := *in // a copy made only here: otherwise every step would escape to the heap
 		v.input(&changed, count)
 		*in = changed
 	}
 }
 
-// refuses tells that the values of elements decide whether the step fails.
+// refuses records that the values of elements decide whether the step fails.
 func (v visitor) refuses() {
 	if v.values != nil {
 		*v.values = true
 	}
 }
 
-// copied returns a copy of a list for a visitor to go over; one that decodes gets as many
-// items as there are, none of which takes less than two bytes.
+// copied returns a copy of a list for a visitor to go over. A visitor that decodes gets as many
+// items as the encoding has. An item takes at least two bytes, which bounds their number.
 func copied[T any](v visitor, list []T) []T {
 	if v.codec == nil {
 		return slices.Clone(list)
@@ -151,7 +151,8 @@ func copied[T any](v visitor, list []T) []T {
 	return list
 }
 
-// visit shows v a step and returns what v makes of it. What is no step stays as it is.
+// visit shows v a step and returns it as v changed it. A value that is no step is returned as it
+// is.
 func visit(s Step, v visitor) Step {
 	if !isStep(s) {
 		return s
@@ -175,7 +176,7 @@ func Writes(s Step, r Range) bool {
 	return false
 }
 
-// Renamed returns a step with other ids; a function that is nil changes none.
+// Renamed returns a step with other ids. A nil function changes none.
 func Renamed(s Step, space func(SpaceID) SpaceID, bases func(BasesID) BasesID) Step {
 	return visit(s, visitor{access: func(a *Access) {
 		switch {
@@ -187,30 +188,30 @@ func Renamed(s Step, space func(SpaceID) SpaceID, bases func(BasesID) BasesID) S
 	}})
 }
 
-// WithInput calls f with a step's input, if it has one, and how many elements that is,
-// and returns the step with what f has made of it.
+// WithInput calls f with a step's input, if it has one, and the number of its elements. It returns
+// the step with the input that f has changed.
 func WithInput(s Step, f func(in *Input, count int)) Step { return visit(s, visitor{input: f}) }
 
-// MayRefuse reports whether the values of elements decide if a step fails, so that it may
-// be ErrInvalidInput although Check has found nothing wrong.
+// MayRefuse reports whether the values of elements decide if a step fails. Such a step may return
+// ErrInvalidInput although Check has found nothing wrong.
 func MayRefuse(s Step) (may bool) {
 	visit(s, visitor{values: &may})
 	return may
 }
 
-// Memory tells what ids name, or false where they name nothing.
+// Memory says what ids name. Its functions return false for ids that name nothing.
 type Memory struct {
 	Bases func(BasesID) (Elements, bool)
 	Space func(SpaceID) (Elements, bool)
 }
 
-// element returns the element of a space that is there.
+// element returns the element of a space that exists.
 func (k Memory) element(id SpaceID) Element {
 	e, _ := k.Space(id)
 	return e.Element
 }
 
-// Answer returns what a step answers; no elements for nothing and for what is wrong.
+// Answer returns the elements of a step's answer: none if it has no answer or is wrong.
 func Answer(s Step, in Memory) Elements {
 	if !isStep(s) {
 		return Elements{}
@@ -222,7 +223,7 @@ func Answer(s Step, in Memory) Elements {
 	return answer
 }
 
-// AnswerBytes returns the length of what a step answers.
+// AnswerBytes returns the length of a step's answer.
 func AnswerBytes(s Step, in Memory) int {
 	answer := Answer(s, in)
 	if answer.Count == 0 {
@@ -231,10 +232,10 @@ func AnswerBytes(s Step, in Memory) int {
 	return answer.Count * answer.Bytes()
 }
 
-// Check validates a program as far as that is possible without its elements. Spaces and
-// bases must exist and fit together; ranges must lie inside them and overlap only where
-// they may; lengths, orders and counts must fit; constants must be below r; a stack must be
-// able to run the code. What is wrong is ErrInvalidInput, and names the step.
+// Check validates a program as far as that is possible without the values of elements. Spaces and
+// bases must exist and fit together. Ranges must lie inside them, and overlap only if the step
+// allows it. Lengths, orders and counts must fit. Constants must be below r, and a stack must be
+// able to run the code. An error is ErrInvalidInput and names the step.
 func Check(steps []Step, in Memory) error {
 	c := checker{in: in, steps: steps}
 	for i, s := range steps {
@@ -252,14 +253,15 @@ func Check(steps []Step, in Memory) error {
 
 var errNoStep = errors.New("no step of package backend")
 
-// isStep reports whether s is of one of stepTypes: not a pointer to one, nor of a type
-// that has one inside.
+// isStep reports whether the type of s is one of stepTypes. A pointer to one is none, nor is a type
+// that embeds one.
 func isStep(s Step) bool {
 	_, ok := stepNumbers[reflect.TypeOf(s)]
 	return ok
 }
 
-// InStep says in which step of a program err happened, unless the caller ended it.
+// InStep adds to err the step of a program in which it happened, unless the caller ended the
+// program.
 func InStep(i int, s Step, err error) error {
 	if err == nil || isEnd(err) {
 		return err
@@ -279,12 +281,12 @@ func StepName(s Step) string {
 type checker struct {
 	in    Memory
 	steps []Step
-	at    int   // the step that is checked
-	known bool  // false before the first space
+	at    int   // number of the step being checked
+	known bool  // false until the first space
 	curve Curve // of the program's spaces; 0 for words
 }
 
-// use makes a curve that of the program.
+// use requires that the program is over the curve of e.
 func (c *checker) use(what string, e Element) error {
 	if c.known && c.curve != e.Curve {
 		return fmt.Errorf("%s: %v, with an earlier step over %v", what, e, c.curve)
@@ -293,7 +295,8 @@ func (c *checker) use(what string, e Element) error {
 	return nil
 }
 
-// inside wants a range within its space, whose elements are of a kind; 0 is any.
+// inside checks that a range lies within its space and that its elements are of a kind; 0 is any
+// kind.
 func (c *checker) inside(what string, r Range, kind Kind) error {
 	s, ok := c.in.Space(r.Space)
 	if !ok {
@@ -308,7 +311,7 @@ func (c *checker) inside(what string, r Range, kind Kind) error {
 	return c.use(what, s.Element)
 }
 
-// within wants a range of something that has count elements.
+// within checks that a range lies within something that has count elements.
 func (c *checker) within(what string, r Range, count int) error {
 	if r.Offset < 0 || r.Count < 0 || r.Offset > count || r.Count > count-r.Offset {
 		return fmt.Errorf("%s: range of %d from %d of %d", what, r.Count, r.Offset, count)
@@ -316,10 +319,10 @@ func (c *checker) within(what string, r Range, count int) error {
 	return nil
 }
 
-// scalars calls inside for a range of scalars.
+// scalars does what inside does, for scalars.
 func (c *checker) scalars(what string, r Range) error { return c.inside(what, r, Scalars) }
 
-// apart wants ranges, which are inside their spaces, that do not overlap.
+// apart checks that two ranges do not overlap. They lie inside their spaces.
 func apart(what string, a, b Range) error {
 	if a.overlaps(b) {
 		return fmt.Errorf("%s: %d elements from %d and %d from %d overlap", what, a.Count, a.Offset, b.Count, b.Offset)
@@ -327,7 +330,7 @@ func apart(what string, a, b Range) error {
 	return nil
 }
 
-// inPlace wants ranges of one length that are the same or apart.
+// inPlace checks that two ranges have one length and are either the same or apart.
 func (c *checker) inPlace(dst, src Range) error {
 	if dst.Count != src.Count {
 		return fmt.Errorf("%d elements from %d", dst.Count, src.Count)
@@ -338,7 +341,7 @@ func (c *checker) inPlace(dst, src Range) error {
 	return apart("Dst and Src", dst, src)
 }
 
-// scalar wants one scalar below r.
+// scalar checks that b is one scalar below r.
 func (c *checker) scalar(what string, b []byte) error {
 	if want := c.curve.ScalarBytes(); len(b) != want {
 		return fmt.Errorf("%s: a scalar of %v in %d bytes, want %d", what, c.curve, len(b), want)

@@ -6,14 +6,14 @@ import (
 	"math/bits"
 )
 
-// The steps over scalars, each with what it touches, answers and wants.
+// The steps over scalars: what each touches, answers and demands.
 
-// Order is where the elements of a vector of n = 2^k lie.
+// Order says at which places the elements of a vector of n = 2^k lie.
 type Order int
 
 const (
 	Natural  Order = iota // element i at place i
-	Reversed              // element i at the place that i's k bits in reverse make
+	Reversed              // element i at the place with the k bits of i reversed
 )
 
 func (o Order) check(what string) error {
@@ -23,8 +23,8 @@ func (o Order) check(what string) error {
 	return nil
 }
 
-// WriteIndices puts a table for Gather to Dst, 4 bytes an index: Dst.Count is
-// IndexElements of their number. As elements they are meaningless.
+// WriteIndices writes a table for Gather to Dst, 4 bytes an index. Dst.Count must be IndexElements
+// of their number. Read as elements, the table is meaningless.
 type WriteIndices struct {
 	Dst     Range
 	Indices []uint32
@@ -44,12 +44,12 @@ func (s WriteIndices) check(c *checker) error {
 	return c.indices("Dst", s.Dst, len(s.Indices))
 }
 
-// IndexElements returns how many elements of a curve's scalar field n indices take.
+// IndexElements returns how many elements of a curve's scalar field a table of n indices takes.
 func IndexElements(curve Curve, n int) int {
 	return (4*n + curve.ScalarBytes() - 1) / curve.ScalarBytes()
 }
 
-// indices wants a range for n indices.
+// indices checks a range for a table of n indices.
 func (c *checker) indices(what string, r Range, n int) error {
 	if want := IndexElements(c.curve, n); r.Count != want {
 		return fmt.Errorf("%s: %d elements for %d indices, want %d", what, r.Count, n, want)
@@ -57,8 +57,8 @@ func (c *checker) indices(what string, r Range, n int) error {
 	return nil
 }
 
-// Gather sets Dst[i] = Src[index i of Index], indices as WriteIndices wrote
-// them. One that is not below Src.Count is ErrInvalidInput.
+// Gather sets Dst[i] = Src[index i of Index]. WriteIndices has written Index. An index not below
+// Src.Count is ErrInvalidInput.
 type Gather struct{ Dst, Src, Index Range }
 
 func (s Gather) visit(v visitor) Step {
@@ -77,16 +77,16 @@ func (s Gather) check(c *checker) error {
 	return first(c.indices("Index", s.Index, s.Dst.Count), apart("Dst and Src", s.Dst, s.Src), apart("Dst and Index", s.Dst, s.Index))
 }
 
-// Transform is a number-theoretic transform of n = Dst.Count / Batch elements, a
-// power of two, for each of Batch vectors that follow one another: with w the
-// root of unity of gnark-crypto's fft.Domain of that size, coefficients c become
-// X_j = sum over k of c_k (Shift w^j)^k, and Inverse is the way back, divided by
-// n. From is the order of Src and To that of Dst: not both Reversed.
+// Transform is a number-theoretic transform of Batch vectors that follow one another. Each has
+// n = Dst.Count / Batch elements, a power of two. With the root of unity w of gnark-crypto's
+// fft.Domain of that size, coefficients c become X_j = sum over k of c_k (Shift w^j)^k. Inverse
+// computes the coefficients from X; it divides by n. From is the order of Src and To that of Dst;
+// they may not both be Reversed.
 //
-// Src may be Dst. A forward transform from natural order may have Src.Count / Batch
-// from 1 to below n: the coefficients missing are zero.
+// Src may be Dst. In a forward transform from natural order Src may have fewer coefficients,
+// Src.Count / Batch from 1 to n-1: the missing ones are zero.
 //
-// Dst and Src are scalars, or points, for which products are those of points by scalars.
+// Dst and Src are scalars, or points. For points a product is that of a point by a scalar.
 type Transform struct {
 	Dst, Src Range
 	Batch    int // 0 is 1
@@ -149,20 +149,20 @@ func (s Transform) check(c *checker) error {
 
 func isPowerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }
 
-// Operand is the sequence of elements of a vector of m = Range.Count that Map
-// reads or writes: element i has the place Stride*i + Rotate modulo m, and with
-// Order Reversed, where m is a power of two, these bits reversed.
+// Operand is a sequence of elements that Map reads or writes. They lie in a vector of
+// m = Range.Count: element i of the sequence has the place Stride*i + Rotate modulo m. With Order
+// Reversed, m is a power of two, and the bits of that place are reversed.
 //
-// So Stride 1 is the vector itself, again and again when it is shorter than the
-// Map; Stride 0 one element; Rotate 1 the next one.
+// So Stride 1 is the vector itself, repeated if it is shorter than the Map. Stride 0 is one element
+// for all i. Rotate 1 begins with the next element.
 type Operand struct {
 	Range
 	Stride, Rotate int
 	Order          Order
 }
 
-// Places returns o with Stride and Rotate from 0 to below its Count. Check has found
-// nothing wrong with it.
+// Places returns o with Stride and Rotate reduced to 0 .. Count-1. Check must have found nothing
+// wrong with it.
 func (o Operand) Places() Operand {
 	if o.Count == 0 {
 		o.Stride, o.Rotate = 0, 0
@@ -173,10 +173,10 @@ func (o Operand) Places() Operand {
 	return o
 }
 
-// Map computes an expression for each i below Count: Dst's element i is what Code
-// leaves on a stack that is empty before, at most MapStack deep and has one
-// element after. An operand of Args may be Dst's range when it has Dst's places;
-// otherwise they must not overlap. Dst's places must be distinct.
+// Map computes an expression for each i below Count. Code runs on a stack that is empty at first,
+// has at most MapStack elements, and is left with one: Dst's element i. An operand of Args may be
+// Dst's range if it has the same places; otherwise the two must not overlap. Dst's places must be
+// distinct.
 type Map struct {
 	Count     int
 	Dst       Operand
@@ -191,14 +191,14 @@ type MapCode struct {
 	Arg int
 }
 
-// MapOp is what a MapCode does.
+// MapOp says what a MapCode does.
 type MapOp int
 
 const (
 	MapLoad   MapOp = iota // push the element of Args[Arg]
 	MapConst               // push Constants[Arg]
-	MapCopy                // push the element Arg places below the top
-	MapAdd                 // replace a, b (the top) by a + b
+	MapCopy                // push a copy of the element Arg places below the top
+	MapAdd                 // replace a, b (b is the top) by a + b
 	MapSub                 // a - b
 	MapMul                 // a b
 	MapSquare              // replace a by a^2
@@ -233,7 +233,7 @@ func (v visitor) operand(o *Operand, writes bool) {
 	v.number((*int)(&o.Order))
 }
 
-// code visits operations, which only an encoding has a use for.
+// code visits operations. Only a codec needs them.
 func (v visitor) code(all *[]MapCode) {
 	if v.codec == nil {
 		return
@@ -286,7 +286,7 @@ func (s Map) check(c *checker) error {
 	return code(s.Code, len(s.Args), constants)
 }
 
-// operand wants a range with a place for each of count elements.
+// operand checks an operand for count elements.
 func (c *checker) operand(what string, o Operand, count int) error {
 	if err := first(c.scalars(what, o.Range), o.Order.check(what)); err != nil {
 		return err
@@ -300,7 +300,7 @@ func (c *checker) operand(what string, o Operand, count int) error {
 	return nil
 }
 
-// distinct wants other places for each of the first count elements.
+// distinct checks that the first count elements have different places.
 func distinct(dst Operand, count int) error {
 	if count <= 1 {
 		return nil
@@ -309,18 +309,18 @@ func distinct(dst Operand, count int) error {
 	for b != 0 {
 		a, b = b, a%b
 	}
-	if count > dst.Count/a { // the order of Stride modulo Dst.Count
+	if count > dst.Count/a { // this is the order of Stride modulo Dst.Count
 		return fmt.Errorf("in Dst, places of %d elements are the same, with stride %d in %d", count, dst.Stride, dst.Count)
 	}
 	return nil
 }
 
-// code wants operations that a stack can run and that leave one element.
+// code checks that a stack can run the operations and is left with one element.
 func code(ops []MapCode, args, constants int) error {
 	depth := 0
 	for k, op := range ops {
-		need, grows := 1, 0 // elements that it takes, and by how many there are more then
-		below := depth      // bound of an argument, which those have that push
+		need, grows := 1, 0 // elements that it takes, and how many more there are after it
+		below := depth      // bound of the argument of an operation that pushes
 		switch op.Op {
 		case MapLoad:
 			need, below, grows = 0, args, 1
@@ -369,7 +369,7 @@ func (s Powers) check(c *checker) error {
 	return first(c.scalars("Dst", s.Dst), c.scalar("First", s.First), c.scalar("Ratio", s.Ratio))
 }
 
-// Invert sets Dst[i] = 1/Src[i], 0 where that is 0. Src may be Dst.
+// Invert sets Dst[i] = 1/Src[i], or 0 if that is 0. Src may be Dst.
 type Invert struct{ Dst, Src Range }
 
 func (s Invert) visit(v visitor) Step {
@@ -384,8 +384,8 @@ func (s Invert) check(c *checker) error {
 	return first(c.scalars("Dst", s.Dst), c.scalars("Src", s.Src), c.inPlace(s.Dst, s.Src))
 }
 
-// Products sets Dst[i] to the product of Src[0] to Src[i] or, when Exclusive, to
-// Src[i-1], Dst[0] = 1; it answers the product of all. Src may be Dst.
+// Products sets Dst[i] to the product of Src[0] to Src[i]. With Exclusive it is the product up to
+// Src[i-1], and Dst[0] = 1. It answers the product of all elements. Src may be Dst.
 type Products struct {
 	Dst, Src  Range
 	Exclusive bool
@@ -404,9 +404,8 @@ func (s Products) check(c *checker) error {
 	return first(c.scalars("Dst", s.Dst), c.scalars("Src", s.Src), c.inPlace(s.Dst, s.Src))
 }
 
-// Evaluate answers the value at Point of each of the polynomials Src, one or more,
-// given by coefficients in Order, an element each; Reversed, their counts are
-// powers of two.
+// Evaluate answers the value at Point of each polynomial of Src, one element each. Src has at least
+// one polynomial, each by its coefficients in Order. With Reversed their counts are powers of two.
 type Evaluate struct {
 	Src   []Range
 	Order Order
@@ -446,9 +445,9 @@ func (s Evaluate) check(c *checker) error {
 	return first(s.Order.check("Order"), c.scalar("Point", s.Point))
 }
 
-// Divide sets Dst, of Src.Count - 1 coefficients, to the quotient of the
-// polynomial Src by X - Point, both in natural order, and answers the remainder,
-// which is the value at Point. Dst may be the first part of Src.
+// Divide divides the polynomial Src by X - Point. It sets Dst to the quotient, whose coefficients
+// are Src.Count - 1, and answers the remainder, which is the value at Point. Both are in natural
+// order. Dst may be the first part of Src.
 type Divide struct {
 	Dst, Src Range
 	Point    []byte

@@ -21,8 +21,8 @@ func memory(bases map[backend.BasesID]backend.Elements, spaces map[backend.Space
 	}
 }
 
-// known has the spaces 1 and 2 of BN254, with 64 elements, 3 of BW6-761, 4 of BN254
-// with 2^29 that nothing holds, and the bases 1 of BN254 and 2 of BW6-761, 16 each.
+// known has the spaces 1 and 2 of BN254 with 64 elements, 3 of BW6-761 with 64, and 4 of BN254 with
+// 2^29 that no memory holds. It has the bases 1 of BN254 and 2 of BW6-761, 16 each.
 var known = memory(map[backend.BasesID]backend.Elements{
 	1: {Element: backend.PointOf(backend.BN254, backend.G1), Count: 16},
 	2: {Element: backend.PointOf(backend.BW6761, backend.G2), Count: 16},
@@ -54,10 +54,10 @@ var (
 	constant = backend.MapCode{Op: backend.MapConst}
 	again    = backend.MapCode{Op: backend.MapCopy}
 	add      = backend.MapCode{Op: backend.MapAdd}
-	negate   = backend.MapCode{Op: backend.MapNeg, Arg: 99} // without a meaning
+	negate   = backend.MapCode{Op: backend.MapNeg, Arg: 99} // the argument means nothing
 )
 
-// rightSteps are right where known is there.
+// rightSteps are steps that known allows.
 var rightSteps = func() []backend.Step {
 	a, b, half := span(1, 0, 32), span(1, 32, 32), span(2, 16, 16)
 	return []backend.Step{
@@ -66,7 +66,7 @@ var rightSteps = func() []backend.Step {
 		backend.WriteIndices{Dst: span(1, 1, 3), Indices: make([]uint32, 17)},
 		backend.Read{Src: span(3, 0, 64)},
 		backend.Gather{Dst: span(1, 0, 9), Src: b, Index: span(2, 0, 2)},
-		backend.Gather{Dst: span(1, 0, 9), Src: b, Index: span(1, 60, 2)}, // of no use, harmless
+		backend.Gather{Dst: span(1, 0, 9), Src: b, Index: span(1, 60, 2)}, // useless but harmless
 		backend.Transform{Dst: a, Src: a},
 		backend.Transform{Dst: a, Src: a, Batch: 32, Inverse: true, To: backend.Reversed, Shift: two},
 		backend.Transform{Dst: a, Src: b, Batch: 4, From: backend.Reversed},
@@ -104,7 +104,7 @@ func TestRightSteps(t *testing.T) {
 
 func TestWrongSteps(t *testing.T) {
 	for _, s := range slices.Concat(randprog.Wrong(backend.BN254), []backend.Step{
-		backend.Transform{Dst: span(4, 0, 1<<29), Src: span(4, 0, 1<<29)}, // BN254 ends at 2^28
+		backend.Transform{Dst: span(4, 0, 1<<29), Src: span(4, 0, 1<<29)}, // for BN254 the longest has 2^28 elements
 	}) {
 		err := check(backend.Read{Src: span(1, 0, 1)}, s)
 		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 1 (") {
@@ -116,7 +116,7 @@ func TestWrongSteps(t *testing.T) {
 	}
 }
 
-// TestFields: the bounds of elements and of transforms are those of each field.
+// TestFields: sizes of elements and lengths of transforms are bounded as each field has it.
 func TestFields(t *testing.T) {
 	for _, c := range backend.Curves() {
 		r := fixtures.Order(c)
@@ -182,8 +182,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestJobs: jobs are steps, with scalars given, shared or of a space, and those of
-// several curves make one program.
+// TestJobs: jobs are steps, whose scalars are given, shared or in a space. Those of several curves
+// make one program.
 func TestJobs(t *testing.T) {
 	k := backend.Input{Bytes: make([]byte, 8*32)}
 	job := func(count int, in backend.Input, sameAs int, src backend.Range) backend.Job {
@@ -216,7 +216,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestRenamed: other ids are in every place, and the step itself stays as it is.
+// TestRenamed: the returned step has the other ids everywhere, and the original is unchanged.
 func TestRenamed(t *testing.T) {
 	for _, s := range rightSteps {
 		before := backend.Accesses(s)

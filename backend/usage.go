@@ -2,46 +2,46 @@ package backend
 
 import "time"
 
-// Metered is a capability: counters of what a backend has done since it was
-// opened, for its operator.
+// Metered is a capability: counters for the operator of what a backend has done since it was
+// opened.
 type Metered interface {
-	// Usage returns the usage. It is quick and waits for no computation. That of a backend in
-	// another process is what it said at the last Ping.
+	// Usage returns the counters. It is quick and waits for no computation. A backend in another
+	// process returns what that process said at the last Ping.
 	Usage() Usage
 }
 
-// Usage is what a backend counted since it was opened; all of it grows only, but
-// for what there is at the moment: a device's Multiples, and a daemon's.
+// Usage is what a backend has counted since it was opened. All counters only grow, except those of
+// the present: a device's Multiples and all of Daemon but Recognised.
 type Usage struct {
 	Devices []DeviceUsage // in the order of Info.Devices
-	Stages  []StageUsage  // in the order in which they came up; none where they are not measured
-	Daemon  *DaemonUsage  // nil where the backend is one host's alone
+	Stages  []StageUsage  // in the order in which they first ran; none if stages are not measured
+	Daemon  *DaemonUsage  // nil unless the backend is a daemon's
 }
 
-// DaemonUsage is what the sessions of a daemon have together at the moment.
+// DaemonUsage is what the sessions of a daemon have together at present.
 type DaemonUsage struct {
 	Sessions int
 	Resident int64 // bytes of bases that are loaded
-	Unheld   int64 // of these, bytes of those that no session holds
+	Unheld   int64 // of Resident, bytes of bases that no session holds
 	Waiting  int   // calls that wait for their turn
-	// Recognised counts loads that found their bases there.
+	// Recognised counts loads whose bases were there already.
 	Recognised uint64
 }
 
 // DeviceUsage is how much of its time a device was used.
 type DeviceUsage struct {
-	Busy   time.Duration // that it belonged to calls, those that still run included
-	Waited time.Duration // that calls waited for it, added up
-	Calls  uint64        // that have had it
-	// Energy is in millijoules, what the device has used for whatever and whoever
-	// since its driver was loaded: a difference means something. 0 is not known.
+	Busy   time.Duration // how long it belonged to calls, including those that still run
+	Waited time.Duration // how long calls waited for it, added up
+	Calls  uint64        // calls that have had it
+	// Energy is the millijoules that the device has used since its driver was loaded, for whatever
+	// and whomever. So only differences mean something. 0 means unknown.
 	Energy uint64
-	// Multiples is the bytes of multiples of bases that are on the device at the
-	// moment, which go where something else needs the room.
+	// Multiples is the bytes of multiples of bases on the device at present. They are dropped when
+	// something else needs the room.
 	Multiples int64
 }
 
-// StageUsage is the time on devices of one stage of computations.
+// StageUsage is the time that one stage of computations took on devices.
 type StageUsage struct {
 	Name string // such as "accumulate"
 	Busy time.Duration

@@ -7,8 +7,9 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Alloc takes memory for scalars where the preferred backend reads them, or nil
-// when that has none, has no more, or is not there: then any memory will do.
+// Alloc takes memory for scalars from the preferred backend, which reads them there without a copy.
+// It returns nil when that backend has no such memory, has none left, or is not open: then the
+// caller may use any memory.
 func (e *Engine) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (g *generation) alloc(ctx context.Context, size int) (backend.Buffer, error
 	})}, nil
 }
 
-// counted is a buffer that is in the engine's statistics until it is freed.
+// counted is a buffer that Stats.Shared counts until it is freed.
 type counted struct {
 	backend.Buffer
 	free func()

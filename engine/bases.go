@@ -8,28 +8,26 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Source is what Load needs to know of bases.
+// Source says what Load loads and how answers about it are checked.
 type Source struct {
 	backend.Bases
-	// ReadOnce has the bases read during Load only; see ErrBasesLost. (A
-	// backend in this process uses points where they are: it reads those that
-	// a call is about, during the call.)
+	// ReadOnce makes the engine read the bases during Load only; see ErrBasesLost. (A backend in
+	// this process uses points where they are: each call reads those that it needs.)
 	ReadOnce bool
-	// Check refuses an answer that is no point of the group, or that Config.Check
-	// forbids; infinite tells that it is infinity. nil refuses nothing.
+	// Check refuses an answer that is no point of the group, or that level forbids. infinite says
+	// whether the answer is infinity. nil refuses nothing.
 	Check func(answer []byte, level Check) (infinite bool, err error)
-	// Sum computes an MSM over bases from offset on in this process. It is used
-	// for answers of infinity; nil believes them.
+	// Sum computes an MSM over the bases from offset on in this process. The engine uses it to
+	// confirm answers of infinity; with nil it believes them.
 	Sum func(ctx context.Context, offset, count int, scalars []byte) ([]byte, error)
 }
 
-// Bases is points that are loaded into an engine's backends, whichever those
-// are at the moment. Safe for concurrent use.
+// Bases are points that the engine keeps loaded in its backends, whichever those are at the moment.
+// They are safe for concurrent use.
 type Bases struct {
 	e   *Engine
 	src Source
-	// settled is set before Load returns: what is to be read once is not read
-	// any more.
+	// settled is set before Load returns. From then on bases with ReadOnce are not read again.
 	settled bool
 
 	mu     sync.Mutex
@@ -38,10 +36,9 @@ type Bases struct {
 	idle   chan struct{} // closed when closed is set and refs is 0
 }
 
-// Load makes bases resident in the backend that answers calls at the moment.
-// What they are read from must not change, and is kept reachable, until Close:
-// another backend loads them again from there, unless they are to be read once.
-// A failed Load keeps nothing.
+// Load makes bases resident in the backend that answers calls at the moment. Their source is kept
+// reachable and must not change until Close, because another backend loads them again from there;
+// with ReadOnce, none does. A failed Load keeps nothing.
 func (e *Engine) Load(ctx context.Context, src Source) (*Bases, error) {
 	if err := src.Validate(); err != nil {
 		return nil, err
@@ -54,7 +51,7 @@ func (e *Engine) Load(ctx context.Context, src Source) (*Bases, error) {
 		return nil, fmt.Errorf("%w: bases to be read once with CompareEvery, which reads them again", backend.ErrInvalidInput)
 	}
 	b := &Bases{e: e, src: src, idle: make(chan struct{})}
-	// An MSM of nothing loads them under the rules of repetition and fall-back.
+	// An MSM of no scalars loads them, with the repetition and fall-back of any other call.
 	_, _, err := e.MSM(ctx, []Request{{Bases: b}})
 	if err == nil {
 		err = e.keep(b)
@@ -66,7 +63,7 @@ func (e *Engine) Load(ctx context.Context, src Source) (*Bases, error) {
 	return b, nil
 }
 
-// keep has later backends load b too.
+// keep adds b to the bases that every later backend loads.
 func (e *Engine) keep(b *Bases) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,9 +75,9 @@ func (e *Engine) keep(b *Bases) error {
 	return nil
 }
 
-// Find returns loaded bases in which at finds what it looks for, and where: at
-// answers with an index, or -1. Bases to be read once are left out. The result is
-// nil if no bases will do; otherwise the caller calls Release.
+// Find returns loaded bases for which at returns an index, and that index; at returns -1 for bases
+// that will not do. Bases with ReadOnce are left out. The result is nil if no bases will do;
+// otherwise the caller calls Release.
 func (e *Engine) Find(at func(*backend.Bases) int) (b *Bases, offset int) {
 	if e.none() {
 		return nil, 0
@@ -98,7 +95,7 @@ func (e *Engine) Find(at func(*backend.Bases) int) (b *Bases, offset int) {
 	return nil, 0
 }
 
-// Spec returns what the bases were loaded from.
+// Spec describes what the bases were loaded from.
 func (b *Bases) Spec() *backend.Bases {
 	if b.none() {
 		return &backend.Bases{}
@@ -106,10 +103,10 @@ func (b *Bases) Spec() *backend.Bases {
 	return &b.src.Bases
 }
 
-// ReadOnce reports whether the bases were loaded to be read once.
+// ReadOnce reports whether the bases were loaded with Source.ReadOnce.
 func (b *Bases) ReadOnce() bool { return !b.none() && b.src.ReadOnce }
 
-// Acquire takes a reference, which Close waits for; false after Close.
+// Acquire takes a reference, for which Close waits. It returns false after Close.
 func (b *Bases) Acquire() bool {
 	if b.none() {
 		return false
@@ -123,7 +120,7 @@ func (b *Bases) Acquire() bool {
 	return true
 }
 
-// none reports whether Load did not make the bases.
+// none reports whether b is nil or a zero value, which Load did not make.
 func (b *Bases) none() bool { return b == nil || b.e == nil }
 
 // Release gives a reference back.
@@ -136,8 +133,8 @@ func (b *Bases) Release() {
 	}
 }
 
-// Close frees the bases in every backend, after the calls in flight that use
-// them. Closing twice is no error.
+// Close frees the bases in every backend, once the calls in flight that use them have ended.
+// Closing twice is no error.
 func (b *Bases) Close() error {
 	if b.none() {
 		return nil
@@ -156,8 +153,8 @@ func (b *Bases) Close() error {
 	return b.e.forget(b)
 }
 
-// forget drops closed bases from the engine and all its backends, those that
-// are being opened or closed included.
+// forget drops closed bases from the engine and from all its backends, including those that are
+// being opened or closed.
 func (e *Engine) forget(b *Bases) error {
 	e.mu.Lock()
 	delete(e.bases, b)
@@ -173,7 +170,7 @@ func (e *Engine) forget(b *Bases) error {
 	e.mu.Unlock()
 	var first error
 	for _, g := range all {
-		// A backend that is gone has forgotten the bases by itself.
+		// A backend that is gone no longer holds the bases.
 		err := g.free(b)
 		if fault := backend.FaultOf(err); err != nil && first == nil && fault != backend.FaultGone && fault != backend.FaultContext {
 			first = fmt.Errorf("backend %s: freeing bases: %w", g.slot.name, err)

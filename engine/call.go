@@ -10,35 +10,36 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// call is one call on its way to an answer: do counts and observes it, attempt has it
-// answered, await and reserve find the backend, settle says what follows a failure.
+// call is one call on its way to an answer. do counts and observes it, attempt tries backends until
+// one answers, await and reserve find the backend, and settle decides what follows a failure.
 type call struct {
 	jobs, points int // for the observer
 	began        time.Time
-	passed       []*slot // gave no answer
-	deaths       int     // of backends under it
+	passed       []*slot // asked already; they gave no answer
+	deaths       int     // of backends while they computed this call
 	failures     []failed
-	// fits says whether a generation may be asked; nil is all.
+	// fits says whether a generation may be asked; nil accepts every one.
 	fits func(*generation) bool
-	// can says why a backend, whatever its state, cannot do it; nil is all can.
+	// can returns why a backend is unable to compute the call, whatever its state; nil means that
+	// every backend can.
 	can func(backend.Info) error
-	// brief: it does without an answer sooner than wait for a repair.
+	// brief makes the call fail rather than wait for a repair.
 	brief bool
-	// only: no other backend is asked when one gives no answer.
+	// only makes the call fail when its first backend gives no answer, instead of asking another.
 	only bool
-	// restarts is how many backends may die of it and be asked again.
+	// restarts is how many backends may die during the call and still have it repeated on them.
 	restarts int
 }
 
-// failed is why a slot gave no answer.
+// failed says why a slot gave no answer.
 type failed struct {
 	slot *slot
 	err  error
 }
 
-// do has a call answered whatever happens to backends, counts it and tells the
-// observer: f computes on the backend that it is given. The result is the name of the
-// backend that answered.
+// do sees a call through to an answer, whatever happens to backends. It counts the call and tells
+// the observer. f computes on the backend that it is given. by is the name of the backend that
+// answered.
 func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *generation) error) (by string, err error) {
 	if err := e.begin(); err != nil {
 		return "", err
@@ -84,7 +85,7 @@ func (e *Engine) attempt(ctx context.Context, c *call, f func(context.Context, *
 	}
 }
 
-// try computes on g, which await reserved, and says how a failed call goes on.
+// try computes on g, which await reserved. If the call fails, try returns how it goes on.
 func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (course, error) {
 	defer g.exit() // also when f panics
 	hedged, stop := e.hedge(ctx, c, g)
@@ -99,8 +100,8 @@ func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context
 	return e.settle(ctx, c, g, err), err
 }
 
-// await reserves the generation that is to answer the call; exit ends that. It waits
-// for one as Config.Patience has it.
+// await reserves the generation that is to answer the call; exit gives it back. It waits as long as
+// patienceLocked says.
 func (e *Engine) await(ctx context.Context, c *call) (*generation, error) {
 	g, w, err := e.reserve(ctx, c)
 	if g != nil || err != nil {
@@ -126,16 +127,15 @@ func (e *Engine) await(ctx context.Context, c *call) (*generation, error) {
 	return g, err
 }
 
-// waiting is what a call waits for: a slot that changes, but not for ever.
+// waiting says what a call waits for: a change of any slot, but not longer than until.
 type waiting struct {
 	moved <-chan struct{}
 	until time.Time
 }
 
-// reserve takes a reference to the generation that is to answer the call, in the order
-// of preference. It starts a slot that was never needed and tells when a better one is
-// passed over. Without a generation the result is what to wait for, or an error when
-// there is nothing to wait for.
+// reserve takes a reference to the first generation, in the order of preference, that can answer
+// the call. It starts a slot that was never needed, and reports a better slot that it passes over.
+// Without a generation it returns what to wait for, or an error if nothing is worth waiting for.
 func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -146,7 +146,7 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 		return nil, waiting{}, err
 	}
 	now := time.Now()
-	var better *slot // that cannot answer this call now
+	var better *slot // which is unable to answer this call now
 	for i, s := range e.slots {
 		if c.wantsLocked(s) {
 			if s.state == StateIdle {
@@ -170,18 +170,18 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 	return nil, waiting{}, e.nobodyLocked(c)
 }
 
-// wantsLocked reports whether the call may still go to a slot.
+// wantsLocked reports whether the call may still be sent to a slot.
 func (c *call) wantsLocked(s *slot) bool {
-	// Bases that may not be read again are where they are.
+	// Bases that must not be read again exist only where they are loaded.
 	return c.openLocked(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
 }
 
-// openLocked reports whether the call may still go to a slot, whatever is loaded there.
+// openLocked does what wantsLocked does, but ignores which bases are loaded.
 func (c *call) openLocked(s *slot) bool {
 	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unableLocked(s) == nil
 }
 
-// unableLocked says why a backend cannot do what is called for, as far as it is known.
+// unableLocked returns why a slot's backend is unable to compute the call, as far as that is known.
 func (c *call) unableLocked(s *slot) error {
 	if c.can == nil || s.info == nil {
 		return nil
@@ -189,25 +189,25 @@ func (c *call) unableLocked(s *slot) error {
 	return c.can(*s.info)
 }
 
-// patienceLocked returns until when the call waits for a slot that is not ready; more
-// tells that it could go to another one.
+// patienceLocked returns the time until which the call waits for a slot that is not ready. more says
+// that another slot could answer it.
 func (c *call) patienceLocked(ctx context.Context, s *slot, more bool) time.Time {
 	own := c.began.Add(s.e.cfg.Patience)
 	switch deadline, ok := ctx.Deadline(); {
 	case s.state == StateSuspect && c.brief:
 		return time.Time{}
 	case s.state == StateSuspect && ok:
-		// It lives on more often than not, but waiting for that is not worth a call.
+		// A suspect backend usually recovers, but the call must not miss its deadline for that.
 		return earliest(s.hope, c.began.Add(deadline.Sub(c.began)/8))
 	case more && ok:
-		// The other one needs time too.
+		// Half of the time is left for the other backend.
 		return earliest(s.hope, c.began.Add(deadline.Sub(c.began)/2))
 	case more:
 		return s.hope
 	case c.brief && s.state == StateBroken:
 		return time.Time{}
 	case !c.brief && s.state == StateOpening:
-		return time.Now().Add(time.Hour) // it ends by itself
+		return time.Now().Add(time.Hour) // the opening ends by itself, by OpenTimeout
 	}
 	return own
 }
@@ -219,11 +219,11 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-// passedOverLocked reports whether s answers instead of a better slot.
+// passedOverLocked sends an event when s answers in place of a better slot.
 func (e *Engine) passedOverLocked(c *call, better, s *slot) {
 	switch {
 	case better == nil:
-	case better.state == StateReady: // it cannot answer this call
+	case better.state == StateReady: // able to answer other calls, but not this one
 		if slices.Contains(c.passed, better) {
 			e.events.add(Event{Kind: EventFallback, Backend: s.name, Err: c.err()})
 		}
@@ -233,7 +233,7 @@ func (e *Engine) passedOverLocked(c *call, better, s *slot) {
 	}
 }
 
-// nobodyLocked returns the error of a call that no backend can answer.
+// nobodyLocked returns the error of a call that no backend is able to answer.
 func (e *Engine) nobodyLocked(c *call) error {
 	err := c.err()
 	if c.fits != nil {
@@ -250,7 +250,7 @@ func (e *Engine) nobodyLocked(c *call) error {
 	return err
 }
 
-// settle notes a failure on g and says how the call goes on.
+// settle records a failure on g and returns how the call goes on.
 func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) course {
 	c.failures = slices.DeleteFunc(c.failures, func(f failed) bool { return f.slot == g.slot })
 	c.failures = append(c.failures, failed{g.slot, fmt.Errorf("backend %s: %w", g.slot.name, err)})
@@ -267,14 +267,14 @@ func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) 
 	return v.call
 }
 
-// more reports whether the call may go to another backend than g.
+// more reports whether a backend other than g could answer the call.
 func (e *Engine) more(c *call, g *generation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !c.only && slices.ContainsFunc(e.slots, func(s *slot) bool { return s != g.slot && c.openLocked(s) })
 }
 
-// err returns why the backends that were asked gave no answer.
+// err joins the errors of all backends that were asked.
 func (c *call) err() (err error) {
 	for _, f := range c.failures {
 		err = both(err, f.err)
@@ -282,7 +282,7 @@ func (c *call) err() (err error) {
 	return err
 }
 
-// both joins two errors in one line.
+// both joins two errors into one line.
 func both(a, b error) error {
 	switch {
 	case a == nil:
@@ -293,7 +293,7 @@ func both(a, b error) error {
 	return fmt.Errorf("%w; %w", a, b)
 }
 
-// countOutcome counts a call that g answered or, with an error, did not.
+// countOutcome counts a call on g as answered, or as failed when err is set.
 func (e *Engine) countOutcome(g *generation, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -309,7 +309,7 @@ func (e *Engine) countOutcome(g *generation, err error) {
 	}
 }
 
-// refuse retires the slot of a backend that answered wrongly.
+// refuse retires the slot of a backend that gave a wrong answer.
 func (e *Engine) refuse(g *generation, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,24 +11,22 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Opener opens the backend called name. It is called again with the same name to
-// replace a backend that died.
+// Opener opens the backend called name. The engine calls it again with the same name to replace a
+// backend that died.
 type Opener func(ctx context.Context, name string) (backend.Backend, error)
 
-// Check says what an engine does with every answer before it returns it.
+// Check says how an engine checks every answer before returning it.
 type Check int
 
 const (
-	// CheckNone trusts answers that are points with coordinates below the
-	// modulus.
+	// CheckNone accepts every answer that is a point with coordinates below the modulus.
 	CheckNone Check = iota
-	// CheckCurve wants every answer on the curve: microseconds a call. An
-	// answer of infinity is computed again in this process. What programs compute
-	// and read must be canonical: scalars below r, residues below a modulus that
-	// the program writes, elements of GF(2^n) without bits from x^n on.
+	// CheckCurve also requires that every answer is on the curve, which takes microseconds a call.
+	// An answer of infinity is computed again in this process. What programs compute and read must
+	// be canonical: scalars are below r, residues are below the modulus that the program writes,
+	// and elements of GF(2^n) have no bits from x^n on.
 	CheckCurve
-	// CheckSubgroup wants it in the subgroup of order r as well: up to a
-	// millisecond a call.
+	// CheckSubgroup also requires the subgroup of order r, which takes up to a millisecond a call.
 	CheckSubgroup
 )
 
@@ -38,64 +36,63 @@ type Config struct {
 	Open Opener
 	// Backend is the name of the preferred backend; "" is "cpu".
 	Backend string
-	// Fallbacks are the names of the backends that take over calls that the
-	// preferred one cannot answer, asked in this order; nil is "cpu". With
-	// NoFallback alone such calls fail.
+	// Fallbacks are the names of the backends that answer when the preferred one is unable to, in
+	// this order; nil is "cpu". With NoFallback as the only name such calls fail.
 	Fallbacks []string
 
-	// Patience is how long calls wait for a backend that is being repaired, or is
-	// suspect, before the next one answers: 0 is 2 s, negative is not at all. A call
-	// waits for at most half of the time that it has, an eighth if the backend is
-	// suspect (StateSuspect). Without a next backend calls wait at least that long, and
-	// on while the backend is being opened.
+	// Patience is how long a call waits for a backend that is being repaired or is suspect before
+	// the next one answers: 0 is 2 s, and a negative value is no wait. A call with a deadline waits
+	// at most half of the time it has left, and an eighth if the backend is suspect (StateSuspect).
+	// If there is no next backend, a call waits at least that long, and longer while a backend is
+	// being opened.
 	Patience time.Duration
-	// Restarts is how often one call may be repeated on a backend that died of
-	// it before the next one takes it: 0 is 3, negative is none.
+	// Restarts is how often one call is repeated on a backend that died during it, before the next
+	// backend takes the call: 0 is 3, and a negative value is none.
 	Restarts int
 	// OpenTimeout bounds the opening of a backend: 0 is 2 minutes.
 	OpenTimeout time.Duration
-	// RetryPause is the pause after the first failed repair of a backend, and after
-	// the sixth death in a row: it doubles up to RetryMax. Deaths are in a row when no
-	// life between them was as long as RetryMax. 0 is 100 ms and 1 minute.
+	// RetryPause is the pause after the first failed repair of a backend, and after the sixth death
+	// in a row. It doubles up to RetryMax. A life as long as RetryMax ends a row of deaths. 0 is
+	// 100 ms and 1 minute.
 	RetryPause, RetryMax time.Duration
-	// PingEvery is the time between two pings of a backend outside of this
-	// process, each of which may take PingTimeout. PingMisses in a row without
-	// an answer end the backend. 0 is 2 s, 5 s and 2.
+	// PingEvery is the time between two pings of a backend that is outside of this process. Each
+	// ping may take PingTimeout. After PingMisses pings in a row without an answer the engine gives
+	// the backend up. 0 is 2 s, 5 s and 2.
 	PingEvery, PingTimeout time.Duration
 	PingMisses             int
 
-	// Check is applied to every answer, whoever gave it.
+	// Check is applied to every answer, from whatever backend.
 	Check Check
-	// CompareEvery has every k-th answer of a backend computed again on the
-	// next one and compared, and the first after a repair; 0 is never. Of programs
-	// over vectors or numbers every k-th is computed again as a whole, from what it
-	// finds in memory: its answers and what it leaves there are compared.
+	// CompareEvery makes the next backend compute every k-th answer again and compares the two; the
+	// first answer after a repair is always compared. 0 is never. Of the programs over vectors or
+	// numbers every k-th is computed again as a whole, from what it finds in memory: both its
+	// answers and what it leaves in memory are compared.
 	CompareEvery int
-	// CheckInput refuses bases that are not in the subgroup of order r, which
-	// takes up to some 100 microseconds a point, and scalars not below r.
+	// CheckInput refuses scalars not below r, and bases outside of the subgroup of order r. The
+	// check of bases takes up to some 100 microseconds a point.
 	CheckInput bool
 
-	// Threshold is the number of points below which the drop-in functions
-	// of package msm use gnark-crypto in the caller's own goroutines: 0 is
-	// DefaultThreshold, negative sends everything to the backend.
+	// Threshold is the number of points below which the drop-in functions of package msm call
+	// gnark-crypto in the caller's own goroutines: 0 is DefaultThreshold, and a negative value
+	// sends everything to the backend.
 	Threshold int
 
-	// Log receives events; nil discards them.
+	// Log records events; nil discards them.
 	Log *slog.Logger
-	// OnEvent, when set, is called with every event, in order and never
-	// concurrently, soon after it happened. It may call the engine. A backend
-	// that died is opened again after OnEvent was told so, or 5 s later.
+	// OnEvent, if set, is called with every event, in order and never concurrently, soon after it
+	// happened. It may call the engine. A backend that died is opened again only after OnEvent has
+	// returned, or after 5 s.
 	OnEvent func(Event)
-	// Observer, when set, is told of the phases of every call.
+	// Observer, if set, is told of the phases of every call.
 	Observer Observer
 }
 
-// DefaultThreshold is the size from which handing an MSM to another process
-// begins to pay: below it gnark-crypto needs a few milliseconds.
+// DefaultThreshold is the size from which it begins to pay to hand an MSM to another process. A
+// smaller one takes gnark-crypto only a few milliseconds.
 const DefaultThreshold = 1 << 12
 
-// NoFallback, as the only one of Config.Fallbacks, has calls fail that the
-// preferred backend cannot answer.
+// NoFallback, as the only name in Config.Fallbacks, makes calls fail that the preferred backend is
+// unable to answer.
 const NoFallback = "none"
 
 // The defaults of a Config, and the limits of what an engine waits for.

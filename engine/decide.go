@@ -7,22 +7,21 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// ErrWrongAnswer is wrapped by the error of a call whose answer a check
-// refused and that no other backend could repeat.
+// ErrWrongAnswer is wrapped by the error of a call whose answer a check refused and that no other
+// backend could repeat.
 var ErrWrongAnswer = errors.New("wrong answer from the backend")
 
-// ErrBasesLost is wrapped by the errors of calls on bases that were loaded to
-// be read once, into a backend that no longer answers. Close them, and load
-// them again.
+// ErrBasesLost is wrapped by the error of a call on bases with ReadOnce when the backend that held
+// them is gone. Close them and load them again.
 var ErrBasesLost = errors.New("bases lost with their backend")
 
-// verdict is what follows from a failure, for the call and for its backend.
+// verdict says what follows a failure, for the call and for its backend.
 type verdict struct {
 	call    course
 	backend fate
 }
 
-// course is how a failed call goes on.
+// course says how a failed call goes on.
 type course int
 
 const (
@@ -31,7 +30,7 @@ const (
 	moveOn               // to the next backend
 )
 
-// fate is what becomes of the backend of a failed call.
+// fate says what becomes of the backend of a failed call.
 type fate int
 
 const (
@@ -44,13 +43,13 @@ const (
 // failure holds what decide needs to know about a failed call.
 type failure struct {
 	err     error
-	ended   bool // the caller's context has
-	deaths  int  // of backends under this call, this one included if it is one
+	ended   bool // the caller's context has ended
+	deaths  int  // of backends during this call, this failure included if it is one
 	allowed int  // Config.Restarts
-	more    bool // there is another backend that the call was not on
+	more    bool // another backend could still answer the call
 }
 
-// decide says what follows from a failure.
+// decide says what follows a failure.
 func decide(f failure) verdict {
 	switch {
 	case errors.Is(f.err, ErrWrongAnswer):
@@ -62,13 +61,13 @@ func decide(f failure) verdict {
 	case backend.FaultGone:
 		return verdict{f.again(), broken}
 	case backend.FaultCaller:
-		// That somebody else closed the backend accuses no caller.
+		// Somebody else closed the backend: the caller did nothing wrong.
 		if errors.Is(f.err, backend.ErrClosed) {
 			return verdict{f.again(), broken}
 		}
 		return verdict{giveUp, stays}
 	case backend.FaultContext:
-		// A backend that says so by itself has failed.
+		// Otherwise the backend gave up although nobody asked it to: it failed.
 		if f.ended {
 			return verdict{giveUp, suspect}
 		}
@@ -76,7 +75,7 @@ func decide(f failure) verdict {
 	return verdict{f.elsewhere(), stays}
 }
 
-// elsewhere returns the course of a call that this backend cannot answer.
+// elsewhere returns the course of a call that its backend is unable to answer.
 func (f failure) elsewhere() course {
 	if f.ended || !f.more {
 		return giveUp
@@ -92,13 +91,13 @@ func (f failure) again() course {
 	return f.elsewhere()
 }
 
-// isGone reports whether the backend of a failed call is not there any more.
+// isGone reports whether the backend of a failed call no longer exists.
 func isGone(err error) bool {
 	return backend.FaultOf(err) == backend.FaultGone || errors.Is(err, backend.ErrClosed)
 }
 
-// conclude decides what follows from a failure on g and has it happen to g. Nothing
-// else draws consequences from failed calls.
+// conclude decides what follows a failure on g and applies it to g. Nothing else acts on a failed
+// call.
 func (e *Engine) conclude(ctx context.Context, g *generation, f failure) verdict {
 	f.ended = ctx.Err() != nil // reserve refuses a call that Shutdown has ended
 	v := decide(f)

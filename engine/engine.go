@@ -18,7 +18,7 @@ import (
 type Engine struct {
 	cfg        Config
 	events     events
-	background sync.WaitGroup // owners and what tends generations
+	background sync.WaitGroup // owners, and what watches generations
 	using      chan struct{}  // one Use at a time
 
 	asked    atomic.Uint64 // answers, for CompareEvery
@@ -26,22 +26,21 @@ type Engine struct {
 
 	mu          sync.Mutex
 	slots       []*slot                 // in the order of preference
-	coming      *slot                   // Use is loading it
+	coming      *slot                   // the slot that Use is loading
 	supersede   context.CancelCauseFunc // ends the last Use that began, if it has not ended
 	generations map[*generation]struct{}
 	bases       map[*Bases]struct{}
-	moved       chan struct{} // closed and replaced when a slot has changed
+	moved       chan struct{} // closed and replaced whenever a slot changes
 	closed      bool          // no new calls
-	forced      bool          // no repetitions either
+	forced      bool          // no repetitions either: Shutdown ran out of time
 	drained     chan struct{} // closed when closed is set and no call is in flight
 	ended       chan struct{} // closed when everything is closed
-	stats       Stats         // but for Backends
+	stats       Stats         // without Backends
 	backends    map[string]*BackendStats
 }
 
-// New opens an engine on cfg.Backend. An engine that cannot open it fails
-// rather than fall back: that the user asked for a GPU that is not there
-// should be known at the start.
+// New opens an engine on cfg.Backend. If that backend fails to open, New fails and does not fall
+// back: a user whose GPU is missing should learn so at the start.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
@@ -63,7 +62,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// lineUpLocked returns the slots with first preferred: those of the fallbacks stay.
+// lineUpLocked returns the slots in order, with first preferred. The fallbacks keep their slots.
 func (e *Engine) lineUpLocked(first *slot) []*slot {
 	slots := []*slot{first}
 	for _, name := range e.cfg.Fallbacks {
@@ -80,8 +79,8 @@ func (e *Engine) lineUpLocked(first *slot) []*slot {
 	return slots
 }
 
-// first starts a slot, after the end of after, and waits until it is ready.
-// When that fails, or ctx ends first, the slot is retired.
+// first starts a slot once after is closed, and waits until it is ready. If the opening fails or
+// ctx ends first, the slot is retired.
 func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) error {
 	e.mu.Lock()
 	outcome := s.startLocked(time.Time{}, true, after)
@@ -98,18 +97,17 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 	return err
 }
 
-// Use opens the backend called name, loads every live Bases into it from
-// where its owner keeps it, and makes it the preferred one. Calls go on
-// meanwhile: those in flight finish on the old backend, which is closed after
-// the last of them. When the two do not fit into a device at the same time, the
-// old one is closed first and calls go to the fallback until Use returns. On an
-// error the old backend is preferred as before.
+// Use opens the backend called name, loads every open Bases into it from where its owner keeps it,
+// and makes it the preferred one. Calls go on meanwhile. Those in flight finish on the old backend,
+// which is closed after the last of them. If a device has no room for both, the old one is closed
+// first, and calls go to the fallback until Use returns. On an error the old backend stays
+// preferred.
 //
-// Use with the name of the present backend opens it afresh, and one that was
-// retired for a wrong answer is asked again.
+// Use with the name of the present backend opens it anew. A backend that was retired for a wrong
+// answer is asked again.
 //
-// The last Use counts: one that is still opening or loading its backend when another is
-// called ends with ErrSuperseded.
+// The last Use wins: if another is called while one opens or loads its backend, the earlier ends
+// with ErrSuperseded.
 func (e *Engine) Use(ctx context.Context, name string) error {
 	if e.none() {
 		return errNoEngine()
@@ -158,8 +156,8 @@ func (e *Engine) Use(ctx context.Context, name string) error {
 // ErrSuperseded is wrapped by the error of a Use that a newer one has ended.
 var ErrSuperseded = errors.New("a newer Use took over")
 
-// outside reports whether the preferred backend has memory of its own, which
-// closing it would free.
+// outside reports whether the preferred backend is outside of this process, so that closing it
+// frees memory.
 func (e *Engine) outside() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,15 +165,15 @@ func (e *Engine) outside() bool {
 	return info != nil && !info.InProcess
 }
 
-// prefer puts s in the first place and retires what it replaces. The result is
-// closed when the backend that was preferred is closed.
+// prefer puts s first and retires the slot that it replaces. It returns a channel that is closed
+// when the backend preferred so far is closed.
 func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.slots
 	e.slots = e.lineUpLocked(s)
 	if old[0].announced && !slices.Contains(e.slots, old[0]) {
-		s.announced = true // what was told of it is to be taken back
+		s.announced = true // so that the lasting fall-back announced for old[0] gets its end
 		if s.state == StateReady {
 			s.returnedLocked()
 		}
@@ -192,8 +190,8 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	return closed
 }
 
-// useInstead closes the preferred backend before it opens the one called name,
-// and goes back when that fails.
+// useInstead closes the preferred backend before it opens the one called name, and reopens the old
+// one if that fails.
 func (e *Engine) useInstead(ctx context.Context, name string) error {
 	e.mu.Lock()
 	old := e.slots[0].name
@@ -216,9 +214,8 @@ func (e *Engine) useInstead(ctx context.Context, name string) error {
 	}
 }
 
-// Info describes the backend that a call would be answered by, as far as it is
-// known: one that was never needed has a name only, one that is being repaired
-// no process.
+// Info describes the backend that would answer a call, as far as it is known: only its name if it
+// was never needed, and no process while it is being repaired.
 func (e *Engine) Info() backend.Info {
 	if e.none() {
 		return backend.Info{}
@@ -236,7 +233,7 @@ func (e *Engine) Info() backend.Info {
 	return info
 }
 
-// Backend returns the name of the backend that a call would be answered by.
+// Backend returns the name of the backend that would answer a call.
 func (e *Engine) Backend() string {
 	if e.none() {
 		return ""
@@ -246,7 +243,7 @@ func (e *Engine) Backend() string {
 	return e.currentLocked().name
 }
 
-// Config returns what the engine was made with, defaults filled in.
+// Config returns the engine's configuration with defaults filled in.
 func (e *Engine) Config() Config {
 	if e.none() {
 		return Config{}
@@ -254,7 +251,7 @@ func (e *Engine) Config() Config {
 	return e.cfg
 }
 
-// currentLocked finds the slot that calls go to, or wait for.
+// currentLocked finds the slot that a call would be sent to, or would wait for.
 func (e *Engine) currentLocked() *slot {
 	now := time.Now()
 	for i, s := range e.slots {
@@ -273,15 +270,15 @@ func (e *Engine) changedLocked() {
 
 func errClosed() error { return fmt.Errorf("engine: %w", backend.ErrClosed) }
 
-// none reports whether New did not make the engine: a nil one, or a zero value. Both
-// refuse every call.
+// none reports whether the engine is nil or a zero value, which New did not make. Both refuse every
+// call.
 func (e *Engine) none() bool { return e == nil || e.using == nil }
 
 func errNoEngine() error {
 	return fmt.Errorf("%w: no engine: pippin.New opens one", backend.ErrInvalidInput)
 }
 
-// Err returns why the engine takes no calls, nil while it does.
+// Err returns why the engine takes no calls, or nil while it does.
 func (e *Engine) Err() error {
 	switch {
 	case e.none():
@@ -292,7 +289,7 @@ func (e *Engine) Err() error {
 	return nil
 }
 
-// begin counts a call in, which end counts out.
+// begin counts a call in; end counts it out.
 func (e *Engine) begin() error {
 	if e.none() {
 		return errNoEngine()
@@ -314,8 +311,8 @@ func (e *Engine) end() {
 	}
 }
 
-// Close shuts down as Shutdown does and waits 30 seconds for the calls in flight. Scalar
-// buffers stay valid until their Free. Closing twice is no error.
+// Close does what Shutdown does and gives the calls in flight 30 seconds. Scalar buffers stay valid
+// until they are freed. Closing twice is no error.
 func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), drainLimit, errors.New("calls were still in flight"))
 	defer cancel()
@@ -332,10 +329,9 @@ func (e *Engine) Closed() bool {
 	return e.closed
 }
 
-// Shutdown refuses new calls, waits for those in flight and closes the
-// backends. When ctx ends first, the calls end with backend.ErrClosed, and
-// Shutdown says so. Bases of the engine become unusable; they need no Close of
-// their own afterwards, though it does no harm.
+// Shutdown refuses new calls, waits for those in flight and closes the backends. If ctx ends first,
+// those calls end with backend.ErrClosed, and so does Shutdown. The engine's Bases become unusable;
+// closing them afterwards is unnecessary but harmless.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	if e.none() {
 		return nil

@@ -12,25 +12,26 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventOpened   EventKind = "opened"    // a backend serves from now on
+	EventOpened   EventKind = "opened"    // a backend answers calls from now on
 	EventSwapped  EventKind = "swapped"   // Use replaced the preferred backend
 	EventGone     EventKind = "gone"      // a backend died or was given up; one for every death
 	EventRestart  EventKind = "restarted" // a backend that was gone is open again
 	EventFailed   EventKind = "failed"    // a call failed on a backend, which stays
-	EventFallback EventKind = "fell back" // another backend serves, see Lasting
-	// the end of a lasting fall-back: the preferred backend answers again, or Use found one that does
+	EventFallback EventKind = "fell back" // another backend answers; see Lasting
+	// a lasting fall-back ends: the preferred backend answers again, or Use replaced it by one that
+	// does
 	EventReturned   EventKind = "returned"
 	EventWrong      EventKind = "wrong answer" // a check refused an answer; the backend is not asked again
-	EventUncompared EventKind = "not compared" // an answer stands that could not be compared
+	EventUncompared EventKind = "not compared" // an answer was returned although comparing it failed
 )
 
-// Event is something that the owner of an engine may want to know. No call
-// failed because of it unless the call's own error says so.
+// Event is something that an engine's owner may want to know. A call failed because of it only if
+// the call's own error says so.
 type Event struct {
 	Time    time.Time
 	Kind    EventKind
 	Backend string // the backend it happened to, or that took over
-	// Lasting tells a fall-back from now on from one for a single call.
+	// Lasting distinguishes a fall-back from now on from that of a single call.
 	Lasting bool
 	Err     error // the cause, if there is one
 }
@@ -50,8 +51,7 @@ func (ev Event) String() string {
 	return fmt.Sprintf("%s: %s: %v", kind, ev.Backend, ev.Err)
 }
 
-// events delivers events in order, from a goroutine that lives while there are
-// any.
+// events delivers events in order. Its goroutine lives only while events are queued.
 type events struct {
 	log *slog.Logger
 	on  func(Event)
@@ -97,7 +97,7 @@ func (q *events) deliver() {
 	}
 }
 
-// flush waits until what was queued is delivered, but not for ever.
+// flush waits until the events queued so far are delivered, but at most for limit.
 func (q *events) flush(limit time.Duration) {
 	q.mu.Lock()
 	running, empty := q.running, q.empty

@@ -11,8 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 )
 
-// An engine goes from one backend to another while it is used, and stays where it is when
-// the other cannot be had.
+// An engine swaps its backend while it is used. If the new one fails to open, it stays with the old
+// one.
 func ExampleEngine_Use() {
 	ctx := context.Background()
 	e, err := engine.New(ctx, engine.Config{Open: pippin.Opener(pippin.Options{}), Backend: "cpu"})

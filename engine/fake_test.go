@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// right is every fake's answer to every MSM.
+// right is the answer of every fake to every MSM.
 var right = bytes.Repeat([]byte{7}, 64)
 
-// world opens fakes. Its functions, when set, decide what goes wrong; they are
-// called without its mutex.
+// world opens fakes. Its functions, if set, decide what goes wrong. They are called without its
+// mutex.
 type world struct {
 	t     testing.TB
 	open  func(ctx context.Context, name string, nth int) error
@@ -82,7 +82,7 @@ func (w *world) engine(cfg Config) *Engine {
 	return e
 }
 
-// close closes the engine and wants nothing to be left.
+// close closes the engine and checks that nothing is left.
 func (w *world) close(e *Engine) {
 	w.t.Helper()
 	if err := e.Close(); err != nil {
@@ -97,14 +97,14 @@ func (w *world) close(e *Engine) {
 	}
 }
 
-// times is how often a backend was asked to open.
+// times returns how often a backend was asked to open.
 func (w *world) times(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.tries[name]
 }
 
-// last is the youngest backend of a name.
+// last returns the youngest backend with a name.
 func (w *world) last(name string) *fake {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,10 +116,10 @@ func (w *world) last(name string) *fake {
 	return nil
 }
 
-// kinds is the events until now, those of opening and swapping left out. It is
-// for tests in synthetic time.
+// kinds returns the events so far, except those of opening and swapping. It is for tests in
+// synthetic time.
 func (w *world) kinds() (k []string) {
-	synctest.Wait() // for their delivery
+	synctest.Wait() // until they are delivered
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, ev := range w.events {
@@ -135,7 +135,7 @@ func (w *world) kinds() (k []string) {
 	return k
 }
 
-// fake is a backend. "cpu" is in process.
+// fake is a backend. The one named "cpu" is in this process.
 type fake struct {
 	w    *world
 	name string
@@ -145,14 +145,14 @@ type fake struct {
 
 	// Under world.mu:
 	next   backend.BasesID
-	ids    map[backend.BasesID]int // counts of loaded bases
-	spaces map[backend.SpaceID]int // their counts
+	ids    map[backend.BasesID]int // how many bases each has
+	spaces map[backend.SpaceID]int // how many elements each has
 	loads  int
 	calls  int
 	closes int
 }
 
-// die ends the fake as a process ends.
+// die ends the fake as the end of a process does.
 func (f *fake) die() { f.once.Do(func() { close(f.done) }) }
 
 func (f *fake) alive() error {
@@ -284,8 +284,7 @@ func (f *fake) FreeSpace(ctx context.Context, id backend.SpaceID) error {
 	return nil
 }
 
-// Run answers right for points and ones for elements, unless world.run changes
-// out.
+// Run answers right for points and ones for elements. world.run may change the answers.
 func (f *fake) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	f.w.mu.Lock()
 	bases := func(id backend.BasesID) (backend.Elements, bool) {
@@ -306,7 +305,7 @@ func (f *fake) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) 
 			}
 		}
 	}
-	f.w.mu.Unlock() // held until here: another session's space is freed beside this
+	f.w.mu.Unlock() // held until here, because another session's space may be freed meanwhile
 	if err != nil {
 		return nil, err
 	}
@@ -334,7 +333,7 @@ type buffer []byte
 func (b buffer) Bytes() []byte { return b }
 func (b buffer) Free()         {}
 
-// source is count bases of BN254 G1, which nobody looks at.
+// source returns a source of count bases of BN254 G1, which nobody reads.
 func source(count int) Source {
 	return Source{Bases: backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: count, Bytes: make([]byte, 64*count)}}
 }
@@ -348,7 +347,7 @@ func load(t testing.TB, e *Engine, src Source) *Bases {
 	return b
 }
 
-// ask is one MSM over all of b; it wants the right answer and tells whose.
+// ask computes one MSM over all of b. It checks the answer and returns the backend's name.
 func ask(ctx context.Context, e *Engine, b *Bases) (by string, err error) {
 	scalars := bytes.Repeat([]byte{1}, 32*b.src.Count)
 	out, by, err := e.MSM(ctx, []Request{{Bases: b, Count: b.src.Count, Scalars: scalars}})

@@ -11,8 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// generation is one opened backend with what is resident in it. A slot has one
-// after the other.
+// generation is one opened backend with what is resident in it. A slot has one generation after the
+// other.
 type generation struct {
 	e    *Engine
 	slot *slot
@@ -20,36 +20,36 @@ type generation struct {
 	info backend.Info
 	born time.Time
 
-	// ctx ends, with the reason as its cause, when the backend is gone or
-	// given up. Every call on the backend ends with it.
+	// ctx ends when the backend is gone or given up; the reason is its cause. It ends every call on
+	// the backend.
 	ctx    context.Context
 	end    context.CancelCauseFunc
-	hurry  chan struct{} // has it pinged at once
-	closed chan struct{} // closed when the backend is
+	hurry  chan struct{} // asks for a ping at once
+	closed chan struct{} // closed when the backend is closed
 
 	// Under Engine.mu:
 	refs    int
 	retired bool          // takes no new calls
 	idle    chan struct{} // closed when it is retired and refs is 0
 	proven  bool          // has answered a call
-	fresh   bool          // after a repair, until an answer was compared
-	pinged  time.Time     // when the ping was sent that is not answered yet, or zero
-	refused error         // a wrong answer of its own
-	// sessions have memory in it.
+	fresh   bool          // opened by a repair, and no answer compared yet
+	pinged  time.Time     // when the unanswered ping was sent, or zero
+	refused error         // this backend's wrong answer, if it gave one
+	// sessions are those with memory in the backend.
 	sessions map[*Session]struct{}
 
 	mu  sync.Mutex
 	ids map[*Bases]*residence
 }
 
-// residence is bases that are, or are being, loaded.
+// residence is bases that are loaded or being loaded.
 type residence struct {
 	done chan struct{} // closed when id and err are set
 	id   backend.BasesID
 	err  error
 }
 
-// adopt makes a generation of an opened backend and has it tended.
+// adopt makes a generation of an opened backend and starts to tend it.
 func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	g := &generation{
 		e: e, slot: s, b: b, info: b.Info(), born: time.Now(),
@@ -64,7 +64,7 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	return g
 }
 
-// enterLocked takes a reference; false when the generation is closed.
+// enterLocked takes a reference. It returns false when the generation is closed.
 func (g *generation) enterLocked() bool {
 	if g.retired && g.refs == 0 {
 		return false
@@ -83,7 +83,7 @@ func (g *generation) leave() {
 	}
 }
 
-// retireLocked lets no new call in; Engine.mu is held.
+// retireLocked refuses new calls; Engine.mu is held.
 func (g *generation) retireLocked() {
 	if !g.retired {
 		g.retired = true
@@ -93,7 +93,7 @@ func (g *generation) retireLocked() {
 	}
 }
 
-// fail gives the backend up because of cause, once.
+// fail gives the backend up for the reason cause. Only the first call counts.
 func (g *generation) fail(cause error) {
 	g.e.mu.Lock()
 	defer g.e.mu.Unlock()
@@ -116,13 +116,13 @@ func (g *generation) lifeLocked() life {
 	return long
 }
 
-// tend watches the backend, and closes it when it is gone, or when it is
-// retired and its calls have ended.
+// tend watches the backend. It closes it when it is gone, or when it is retired and its calls have
+// ended.
 func (g *generation) tend() {
 	g.watch()
 	if g.ctx.Err() != nil {
 		g.kill()
-		// Its calls were told to return. Close ends those that do not.
+		// Its calls have been told to return. Close ends those that do not.
 		wait(g.idle, letGo)
 	}
 	err := limited(closeLimit, func(context.Context) error { return g.b.Close() })
@@ -138,12 +138,12 @@ func (g *generation) tend() {
 	close(g.closed)
 }
 
-// kill ends a backend that was given up. Asking it to close would only tell, some seconds
-// later, that it does not answer, while it holds a device's memory beside its replacement.
+// kill ends a backend that was given up. Asking it to close would only show, some seconds later,
+// that it does not answer; meanwhile it would hold a device's memory beside its replacement.
 func (g *generation) kill() {
 	cause := context.Cause(g.ctx)
 	k, ok := backend.As[backend.Killer](g.b)
-	if !ok || errors.Is(cause, backend.ErrClosed) { // the engine's end, which asks
+	if !ok || errors.Is(cause, backend.ErrClosed) { // the engine closes: ask the backend to end
 		return
 	}
 	_ = limited(closeLimit, func(context.Context) error {
@@ -152,7 +152,7 @@ func (g *generation) kill() {
 	})
 }
 
-// wanted lists what the backend was asked to keep.
+// wanted lists the bases that the backend was asked to keep.
 func (g *generation) wanted() map[*Bases]struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -163,7 +163,7 @@ func (g *generation) wanted() map[*Bases]struct{} {
 	return all
 }
 
-// forgetAll notes that nothing is resident any more.
+// forgetAll records that nothing is resident any more.
 func (g *generation) forgetAll() {
 	var size int64
 	g.mu.Lock()
@@ -177,7 +177,7 @@ func (g *generation) forgetAll() {
 	g.e.count(g.slot.name, func(c *BackendStats) { c.Resident -= size })
 }
 
-// watch returns when the backend is to be closed.
+// watch returns when it is time to close the backend.
 func (g *generation) watch() {
 	every := g.e.cfg.PingEvery
 	if g.info.InProcess || every <= 0 {
@@ -225,7 +225,7 @@ func (g *generation) watch() {
 	}
 }
 
-// ping asks whether the backend is there.
+// ping asks the backend whether it still answers.
 func (g *generation) ping() error {
 	g.setPinged(time.Now())
 	defer g.setPinged(time.Time{})
@@ -242,7 +242,7 @@ func (g *generation) setPinged(t time.Time) {
 	g.pinged = t
 }
 
-// prove notes that the backend works.
+// prove records that the backend works.
 func (g *generation) prove() {
 	g.e.mu.Lock()
 	defer g.e.mu.Unlock()
@@ -254,7 +254,7 @@ func (g *generation) provedLocked() {
 	g.slot.trustLocked(g)
 }
 
-// missed notes that the backend has not answered a ping.
+// missed records that the backend has not answered a ping.
 func (g *generation) missed(err error) {
 	g.e.mu.Lock()
 	defer g.e.mu.Unlock()
@@ -270,7 +270,7 @@ func (g *generation) urge() {
 	}
 }
 
-// bind returns ctx, ended also by the generation's end.
+// bind returns a context that ends with ctx or with the generation.
 func (g *generation) bind(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	undo := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
@@ -280,9 +280,8 @@ func (g *generation) bind(ctx context.Context) (_ context.Context, stop func()) 
 	}
 }
 
-// on computes on the backend. ctx and the generation's end make it return as
-// soon as the backend reads nothing of the caller's any more. A panic is
-// backend.ErrInternal.
+// on runs f on the backend. When ctx or the generation ends, on returns as soon as the backend no
+// longer reads the caller's memory. A panic becomes backend.ErrInternal.
 func on[T any](ctx context.Context, g *generation, f func(context.Context, backend.Backend) (T, error)) (T, error) {
 	type result struct {
 		v   T
@@ -301,7 +300,7 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 	select {
 	case r = <-done:
 	case <-g.b.Done():
-		// A backend that is gone reads nothing, whether its calls return or not.
+		// A backend that is gone reads nothing, even if its calls do not return.
 		t := time.NewTimer(letGo)
 		defer t.Stop()
 		select {
@@ -337,8 +336,8 @@ func (g *generation) loadedLocked(b *Bases) bool {
 	}
 }
 
-// ensure makes b resident and returns its id. Concurrent callers share one
-// load. The caller holds references to both.
+// ensure makes b resident and returns its id. Concurrent callers share one load. The caller holds
+// references to both b and g.
 func (g *generation) ensure(ctx context.Context, b *Bases) (backend.BasesID, error) {
 	for {
 		g.mu.Lock()
@@ -360,14 +359,14 @@ func (g *generation) ensure(ctx context.Context, b *Bases) (backend.BasesID, err
 		case <-ctx.Done():
 			return 0, backend.Ended(ctx)
 		}
-		// The loader's own context may have ended the load; ours has not.
+		// The context of another caller may have ended the load, but ours has not ended.
 		if r.err == nil || backend.FaultOf(r.err) != backend.FaultContext {
 			return r.id, r.err
 		}
 	}
 }
 
-// load fills in r.
+// load loads b and fills in r.
 func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 	defer close(r.done)
 	ctx, end := g.e.Observe(ctx, Phase{Kind: PhaseLoad, Backend: g.slot.name, Points: b.src.Count})
@@ -390,14 +389,13 @@ func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 	}
 }
 
-// lasting tells errors that a second load would end in as well. They are
-// remembered, so that calls go to the next backend at once, until other bases
-// or vectors are freed.
+// lasting reports whether a second load would fail with the same error. Such an error is
+// remembered, so that calls go to the next backend at once, until other bases or vectors are freed.
 func lasting(err error) bool {
 	return errors.Is(err, backend.ErrOutOfMemory) || errors.Is(err, backend.ErrUnsupported)
 }
 
-// roomier forgets which bases had no room.
+// roomier forgets which bases had no room, so that they are tried again.
 func (g *generation) roomier() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -437,7 +435,7 @@ func (g *generation) free(b *Bases) error {
 	})
 }
 
-// wait waits for c, but not for ever.
+// wait waits for c, but at most for limit. It reports whether c was closed.
 func wait(c <-chan struct{}, limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()

@@ -15,8 +15,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// TestDeadlinesDoNotCarryTheRecovery: with restarts of 300 ms and calls that
-// have 200 ms, all of 30 calls failed, and the backend was opened 31 times.
+// TestDeadlinesDoNotCarryTheRecovery: with restarts of 300 ms and calls with deadlines of 200 ms,
+// all of 30 calls failed, and the backend was opened 31 times.
 func TestDeadlinesDoNotCarryTheRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, open: func(ctx context.Context, name string, nth int) error {
@@ -49,8 +49,8 @@ func TestDeadlinesDoNotCarryTheRecovery(t *testing.T) {
 	})
 }
 
-// TestPatience: a call without a deadline waits for a repair that is quicker
-// than the patience, and no longer than that for another.
+// TestPatience: a call without a deadline waits for a repair that is shorter than the patience. For
+// a longer one it waits as long as the patience.
 func TestPatience(t *testing.T) {
 	for name, c := range map[string]struct{ repair, patience, waits time.Duration }{
 		"quick":    {time.Second, 2 * time.Second, time.Second},
@@ -80,7 +80,7 @@ func TestPatience(t *testing.T) {
 				if took := time.Since(begin); err != nil || took != c.waits || (by == "gpu") != (took == c.repair) {
 					t.Errorf("answered by %q after %v, %v; want after %v", by, took, err, c.waits)
 				}
-				// That has been waited for: the next call does not wait again.
+				// one call has waited for it: the next does not wait again
 				begin = time.Now()
 				if _, err := ask(t.Context(), e, b); err != nil || time.Since(begin) != 0 {
 					t.Errorf("the second call took %v, %v", time.Since(begin), err)
@@ -90,9 +90,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestHungBackend: a stopped plugin failed all of 15 calls and held up Close
-// for over 40 s. Pings find it, its calls are repeated, also those that do not
-// return before it is closed.
+// TestHungBackend: a stopped plugin failed all of 15 calls and held up Close for over 40 s. Now
+// pings find it, and its calls are repeated, including those that return only when it is closed.
 func TestHungBackend(t *testing.T) {
 	for name, stubborn := range map[string]bool{"obeys": false, "does not return": true} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +142,7 @@ func TestHungBackend(t *testing.T) {
 	}
 }
 
-// deaf is a backend in another process that does not close before it is killed.
+// deaf is a backend in another process. It does not close, and must be killed.
 type deaf struct {
 	*fake
 	killed chan struct{}
@@ -159,8 +158,8 @@ func (d deaf) Close() error {
 	return d.fake.Close()
 }
 
-// TestGivenUpIsKilled: a stopped plugin that was given up was asked to close, for 6 s in
-// which it lived beside its replacement and held up Close.
+// TestGivenUpIsKilled: a stopped plugin that was given up was asked to close. For 6 s it lived on
+// beside its replacement and held up Close.
 func TestGivenUpIsKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stopped atomic.Bool
@@ -193,8 +192,8 @@ func TestGivenUpIsKilled(t *testing.T) {
 	})
 }
 
-// TestHungBackendIsNamed: where nothing else answers, the error of a call on a
-// backend that hangs is the hang, not the call's context, which has not ended.
+// TestHungBackendIsNamed: if no other backend can answer, the error of a call on a hanging backend
+// says that it hangs. It is not the call's context, which has not ended.
 func TestHungBackendIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -215,8 +214,8 @@ func TestHungBackendIsNamed(t *testing.T) {
 	})
 }
 
-// TestDeadlineOnAHungBackend: the call that gave up has the backend pinged at
-// once, not when the next ping is due.
+// TestDeadlineOnAHungBackend: when a call gives up, the backend is pinged at once, not when the
+// next ping is due.
 func TestDeadlineOnAHungBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -232,7 +231,7 @@ func TestDeadlineOnAHungBackend(t *testing.T) {
 		e := w.engine(Config{Backend: "gpu", PingEvery: time.Hour, PingTimeout: time.Second})
 		defer w.close(e)
 		b := load(t, e, source(4))
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // too short for the next one to be asked
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // too short for the next backend to be asked
 		defer cancel()
 		if _, err := ask(ctx, e, b); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -244,8 +243,8 @@ func TestDeadlineOnAHungBackend(t *testing.T) {
 	})
 }
 
-// hangs stops the first "gpu" of a world as SIGSTOP does, while stopped is set. Its calls
-// and pings obey their contexts, and go on when it goes on.
+// hangs stops the first "gpu" of a world as SIGSTOP does, as long as stopped is set. Its calls and
+// pings obey their contexts, and go on when it does.
 func (w *world) hangs(stopped *atomic.Bool) {
 	hang := func(ctx context.Context, f *fake) error {
 		for f.name == "gpu" && f.nth == 1 && stopped.Load() {
@@ -266,8 +265,8 @@ func (w *world) hangs(stopped *atomic.Bool) {
 	w.run = func(ctx context.Context, f *fake, _ []backend.Step, _ [][]byte) error { return hang(ctx, f) }
 }
 
-// TestHedge: with defaults every call with a deadline of 500 ms failed for 10.3 s after
-// its backend was stopped, although "cpu" was there.
+// TestHedge: with defaults, every call with a deadline of 500 ms failed for 10.3 s after its
+// backend was stopped, although "cpu" was there.
 func TestHedge(t *testing.T) {
 	for _, limit := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second, time.Minute} {
 		t.Run(limit.String(), func(t *testing.T) {
@@ -308,7 +307,7 @@ func TestHedge(t *testing.T) {
 	}
 }
 
-// TestSuspicionEnds when the backend goes on: it is asked again, and was not opened
+// TestSuspicionEnds: when the backend goes on, calls are sent to it again, and it was not opened
 // again.
 func TestSuspicionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -327,7 +326,7 @@ func TestSuspicionEnds(t *testing.T) {
 		if st := e.Stats(); st.Backends[0].State != StateSuspect || !st.Degraded() {
 			t.Errorf("%+v", st.Backends[0])
 		}
-		// Memory for scalars is to be had at once, elsewhere.
+		// Memory for scalars is available at once, from elsewhere.
 		begin := time.Now()
 		if _, err := e.Alloc(t.Context(), 64); err != nil || time.Since(begin) != 0 {
 			t.Errorf("after %v: %v", time.Since(begin), err)
@@ -346,8 +345,8 @@ func TestSuspicionEnds(t *testing.T) {
 	})
 }
 
-// TestHedgedRepeat: what Repeat does is a call, also where its session on the stopped
-// backend is to be closed.
+// TestHedgedRepeat: a Repeat is hedged as a call is, even if its session must be closed on the
+// stopped backend.
 func TestHedgedRepeat(t *testing.T) {
 	for _, ahead := range []bool{false, true} {
 		for _, suspect := range []bool{false, true} {
@@ -387,8 +386,7 @@ func TestHedgedRepeat(t *testing.T) {
 	}
 }
 
-// TestHedgedMemory: a call for memory that a stopped backend does not answer does
-// without.
+// TestHedgedMemory: a call for memory from a stopped backend goes on without the memory.
 func TestHedgedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stopped atomic.Bool
@@ -405,8 +403,8 @@ func TestHedgedMemory(t *testing.T) {
 	})
 }
 
-// TestLateButAlive: a call that is late with a backend that answers pings stays there,
-// and so does one that no other backend could answer.
+// TestLateButAlive: a call stays on a backend that is late but answers pings. So does a call that
+// no other backend can answer.
 func TestLateButAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(ctx context.Context, f *fake) ([]byte, error) {
@@ -441,7 +439,7 @@ func TestLateButAlive(t *testing.T) {
 	})
 }
 
-// TestLongCallIsLeftAlone: while pings are answered a call may last.
+// TestLongCallIsLeftAlone: a call may last as long as pings are answered.
 func TestLongCallIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(ctx context.Context, _ *fake) ([]byte, error) {
@@ -460,7 +458,7 @@ func TestLongCallIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestGoesBack: the engine stayed on the fallback for ever.
+// TestGoesBack: the engine once stayed on the fallback for ever.
 func TestGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := time.Now().Add(time.Hour)
@@ -487,7 +485,7 @@ func TestGoesBack(t *testing.T) {
 		if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" || e.Backend() != "gpu" {
 			t.Errorf("answered by %q, %v", by, err)
 		}
-		// Lasting is said once, and so is its end.
+		// A lasting fall-back is reported once, and so is its end.
 		if k := w.kinds(); !slices.Equal(k, []string{"gone gpu", "fell back cpu lasting", "restarted gpu", "returned gpu"}) {
 			t.Errorf("events %q", k)
 		}
@@ -524,7 +522,7 @@ func TestLongReloadHoldsNoCall(t *testing.T) {
 	})
 }
 
-// TestFallbackThatDiesIsOpenedAgain: a dead fallback stayed dead.
+// TestFallbackThatDiesIsOpenedAgain: a dead fallback once stayed dead.
 func TestFallbackThatDiesIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {
@@ -549,7 +547,7 @@ func TestFallbackThatDiesIsOpenedAgain(t *testing.T) {
 	})
 }
 
-// TestIdleDeathIsRepaired before the next call pays for it.
+// TestIdleDeathIsRepaired: a backend that dies while idle is repaired before the next call.
 func TestIdleDeathIsRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -568,7 +566,7 @@ func TestIdleDeathIsRepaired(t *testing.T) {
 	})
 }
 
-// TestOneDeathIsOneEvent, whatever the number of calls that it ends.
+// TestOneDeathIsOneEvent: a death is one event, however many calls it ends.
 func TestOneDeathIsOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(ctx context.Context, f *fake) ([]byte, error) {
@@ -601,8 +599,8 @@ func TestOneDeathIsOneEvent(t *testing.T) {
 	})
 }
 
-// TestAllocAfterADeath: all of 100 allocations failed. What a backend has no
-// room for is nobody's error either.
+// TestAllocAfterADeath: all of 100 allocations failed. That a backend has no room is not an error
+// either.
 func TestAllocAfterADeath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, alloc: func(_ context.Context, f *fake) error {
@@ -634,8 +632,8 @@ func TestAllocAfterADeath(t *testing.T) {
 	})
 }
 
-// TestFlappingBackend: one that dies before it has answered anything is opened
-// with growing pauses, not in a loop.
+// TestFlappingBackend: a backend that dies again and again before it has answered anything is
+// opened with growing pauses.
 func TestFlappingBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {
@@ -659,8 +657,8 @@ func TestFlappingBackend(t *testing.T) {
 	})
 }
 
-// TestRestartsAreCounted: a call is repeated on a backend that is gone as often as it may be,
-// whether that died or somebody closed it, and then goes to the next one.
+// TestRestartsAreCounted: a call is repeated on a backend that is gone as often as is allowed,
+// whether the backend died or somebody closed it. Then it goes to the next one.
 func TestRestartsAreCounted(t *testing.T) {
 	for name, gone := range map[string]error{"died": backend.ErrGone, "closed": backend.ErrClosed} {
 		for _, restarts := range []int{1, 2} {
@@ -687,7 +685,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCauseIsKept: why a caller's context ended is in the error.
+// TestCauseIsKept: the error says why the caller's context ended.
 func TestCauseIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(ctx context.Context, _ *fake) ([]byte, error) {
@@ -706,7 +704,7 @@ func TestCauseIsKept(t *testing.T) {
 	})
 }
 
-// TestErrorsNameTheBackend and what became of every one that was asked.
+// TestErrorsNameTheBackend: an error names every backend that was asked, and what became of it.
 func TestErrorsNameTheBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {

@@ -11,20 +11,19 @@ import (
 // errSilent ends a try on a backend that answers neither the call nor a ping.
 var errSilent = errors.New("it answers neither the call nor a ping")
 
-// shortestHedge is the time from which on a call is worth hedging: a ping has a quarter
-// of it, and a busy machine needs that.
+// shortestHedge is the least time left for which hedging a call pays. A ping gets a quarter of it,
+// and on a busy machine it needs that long.
 const shortestHedge = 100 * time.Millisecond
 
-// hedge watches a try of a call that has a deadline and could be answered elsewhere. A
-// quarter of the call's time after the beginning it has the backend pinged, and after
-// half of it the try ends if the ping is not answered either; the backend is suspect
-// from then on. While pings are answered it does so again with the time that is left. A
-// call that has failed before has its backend pinged at once. The caller calls stop at
-// the end of the try.
+// hedge watches one try of a call that has a deadline and that another backend could answer. When a
+// quarter of the call's time is over it pings the backend. When half is over and the ping is still
+// unanswered, it ends the try, and the backend becomes suspect. While pings are answered it starts
+// again with the time that is left. If the call has failed before, it pings at once. The caller
+// calls stop at the end of the try.
 //
-// The try's context ends with errSilent as its cause. The backend returns as after any
-// cancellation, when it reads nothing of the caller's any more: a plugin's client keeps
-// shared memory until the plugin has let go of it, and drops the late answer.
+// The try's context ends with errSilent as its cause. As after any cancellation, the backend
+// returns once it no longer reads the caller's memory: a plugin's client keeps shared memory until
+// the plugin has let go of it, and drops the late answer.
 func (e *Engine) hedge(ctx context.Context, c *call, g *generation) (try context.Context, stop func()) {
 	deadline, ok := ctx.Deadline()
 	left := time.Until(deadline)
@@ -56,8 +55,8 @@ func (e *Engine) hedge(ctx context.Context, c *call, g *generation) (try context
 	}
 }
 
-// suspectSilent reports whether g is suspect, or a ping of it has had no answer for so
-// long, and the call need not wait for it. Then g is suspect.
+// suspectSilent makes g suspect if a ping of it has been unanswered for silence. It reports whether
+// g is suspect and the call need not wait for it.
 func (e *Engine) suspectSilent(c *call, g *generation, silence time.Duration) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,7 +71,7 @@ func (e *Engine) suspectSilent(c *call, g *generation, silence time.Duration) bo
 	})
 }
 
-// suspectLocked notes that a backend does not answer.
+// suspectLocked records that a backend does not answer.
 func (s *slot) suspectLocked(g *generation, err error) {
 	err = fmt.Errorf("backend %s: %w", s.name, err)
 	if s.gen == g && s.suspect(err, time.Now().Add(s.e.cfg.Patience)) {
@@ -80,7 +79,7 @@ func (s *slot) suspectLocked(g *generation, err error) {
 	}
 }
 
-// trustLocked notes that a backend has answered.
+// trustLocked records that a backend has answered.
 func (s *slot) trustLocked(g *generation) {
 	if s.gen == g && s.trust() {
 		s.returnedLocked()

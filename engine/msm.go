@@ -9,7 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Request is one MSM of a batch: Count scalars with the bases from Offset on.
+// Request is one MSM of a batch: Count scalars times the bases from Offset on.
 type Request struct {
 	Bases         *Bases
 	Offset, Count int
@@ -17,8 +17,8 @@ type Request struct {
 	SameAs        int // as in backend.Job
 }
 
-// MSM answers a batch with affine points, on the first backend that can, by
-// being its name. The scalars are read during the call only.
+// MSM computes a batch on the first backend that is able to and returns affine points. by is the
+// name of that backend. The scalars are read during the call only.
 func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by string, err error) {
 	held := 0
 	defer func() {
@@ -60,13 +60,13 @@ func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by stri
 	return out, by, nil
 }
 
-// holdsAll reports whether the bases that may not be read again are loaded.
+// holdsAll reports whether all bases with ReadOnce are loaded here.
 func (g *generation) holdsAll(reqs []Request) bool {
 	return !slices.ContainsFunc(reqs, func(r Request) bool { return r.Bases.src.ReadOnce && !g.holds(r.Bases) })
 }
 
-// msm answers the batch on one backend. Empty sums are infinity without asking
-// it; their bases are loaded.
+// msm computes the batch on one backend. It loads the bases of empty sums, but answers infinity for
+// them without asking the backend.
 func (g *generation) msm(ctx context.Context, reqs []Request) ([][]byte, error) {
 	jobs := make([]backend.Job, len(reqs))
 	out := make([][]byte, len(reqs))
@@ -104,7 +104,7 @@ func (g *generation) msm(ctx context.Context, reqs []Request) ([][]byte, error) 
 
 func (r *Request) answerBytes() int { return r.Bases.src.Curve.PointBytes(r.Bases.src.Group) }
 
-// scalars returns those of reqs[i], wherever in the batch they stand.
+// scalars returns the scalars of reqs[i], following SameAs.
 func scalars(reqs []Request, i int) []byte {
 	if s := reqs[i].SameAs; s > 0 {
 		return reqs[s-1].Scalars
@@ -112,7 +112,7 @@ func scalars(reqs []Request, i int) []byte {
 	return reqs[i].Scalars
 }
 
-// pick returns the elements at these places.
+// pick returns the elements of from at the indices at.
 func pick[T any](from []T, at []int) []T {
 	some := make([]T, len(at))
 	for k, i := range at {
@@ -121,8 +121,8 @@ func pick[T any](from []T, at []int) []T {
 	return some
 }
 
-// check applies Config.Check to the answers of g; scalars are those of reqs[i],
-// nil when they cannot be had.
+// check applies Config.Check to the answers of g. scalars returns the scalars of reqs[i], or nil if
+// they are not available.
 func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [][]byte,
 	scalars func(ctx context.Context, i int) ([]byte, error)) (err error) {
 	ctx, end := e.Observe(ctx, Phase{Kind: PhaseCheck, Backend: g.slot.name, Jobs: len(reqs)})
@@ -144,8 +144,8 @@ func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [
 	return nil
 }
 
-// confirm computes in this process what a backend says is infinity: that
-// passes every other check, and is what a backend answers that did nothing.
+// confirm computes again, in this process, an MSM for which a backend answered infinity. Infinity
+// passes every other check, and a backend that did nothing is likely to answer it.
 func confirm(ctx context.Context, r Request, scalars func() ([]byte, error)) error {
 	src := &r.Bases.src
 	if src.Sum == nil || src.ReadOnce {
@@ -171,8 +171,8 @@ func zero(b []byte) bool {
 	return true
 }
 
-// compare has answers of g computed again on the next backend. An answer that
-// cannot be compared stands: only a different one accuses g.
+// compare makes the next backend compute answers of g again. An answer that cannot be compared
+// stands: only a different one accuses g.
 func (e *Engine) compare(ctx context.Context, g *generation, again []Request, out [][]byte) (err error) {
 	if len(again) == 0 {
 		return nil
@@ -210,8 +210,7 @@ func (e *Engine) compare(ctx context.Context, g *generation, again []Request, ou
 	return nil
 }
 
-// chosen returns the MSMs of a batch that are to be compared, and where they stand in
-// it.
+// chosen returns the MSMs of a batch that are to be compared, and their indices in it.
 func (e *Engine) chosen(g *generation, reqs []Request) (again []Request, at []int) {
 	every := uint64(e.cfg.CompareEvery)
 	if every == 0 {

@@ -7,12 +7,11 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Observer is told of the phases of calls, to trace or measure them. Its
-// methods are called from the goroutines of calls and must be quick.
+// Observer is told of the phases of calls, to trace or measure them. Its methods run in the
+// goroutines of calls and must be quick.
 type Observer interface {
-	// Begin is called when a phase begins. What it returns are the context of
-	// everything that happens in the phase, and a function that is called once
-	// when it ends, with its error.
+	// Begin is called when a phase begins. It returns a context for everything that happens in the
+	// phase, and a function that the engine calls once, with the phase's error, when it ends.
 	Begin(ctx context.Context, p Phase) (context.Context, func(error))
 }
 
@@ -21,7 +20,7 @@ type Phase struct {
 	Kind    PhaseKind
 	Backend string // "" while none is chosen
 	Jobs    int    // MSMs of the call, or steps of the program
-	Points  int    // scalars of all of them or of a program's commitments, bases to load, or elements of a space
+	Points  int    // scalars of all MSMs or of a program's commitments, bases to load, or elements of a space
 }
 
 // PhaseKind says what is done in a phase.
@@ -29,23 +28,23 @@ type PhaseKind string
 
 // The kinds of phases.
 const (
-	PhaseProve       PhaseKind = "prove"        // a whole proof: a prover's, of Engine.Observe
-	PhaseSetup       PhaseKind = "setup"        // of keys; Points is how many they have
-	PhaseSolve       PhaseKind = "solve"        // of a proof's constraint system
-	PhaseSolveGnark  PhaseKind = "solve_gnark"  // by gnark's solver, within PhaseSolve: of what pippin's does not solve, or a wrong witness
-	PhaseSolveDefect PhaseKind = "solve_defect" // by gnark's solver, within PhaseSolve: after a fault of pippin's
+	PhaseProve       PhaseKind = "prove"        // a whole proof; a prover reports it by Engine.Observe
+	PhaseSetup       PhaseKind = "setup"        // making keys; Points is how many points they have
+	PhaseSolve       PhaseKind = "solve"        // solving a proof's constraint system
+	PhaseSolveGnark  PhaseKind = "solve_gnark"  // within PhaseSolve: by gnark's solver, since pippin's cannot or the witness is wrong
+	PhaseSolveDefect PhaseKind = "solve_defect" // within PhaseSolve: by gnark's solver, since pippin's had a fault
 	PhaseCall        PhaseKind = "call"         // a whole call, whatever happened to it; those below are parts of it
-	PhaseWait        PhaseKind = "wait"         // for a backend that is ready
-	PhaseLoad        PhaseKind = "load"         // of bases into a backend
-	PhaseMSM         PhaseKind = "msm"          // on a backend
-	PhaseSpace       PhaseKind = "space"        // is taken for vectors
-	PhaseProgram     PhaseKind = "program"      // of a session runs
-	PhaseCheck       PhaseKind = "check"        // of the answers
-	PhaseCompare     PhaseKind = "compare"      // of an answer with that of another backend
+	PhaseWait        PhaseKind = "wait"         // waiting for a backend that is ready
+	PhaseLoad        PhaseKind = "load"         // loading bases into a backend
+	PhaseMSM         PhaseKind = "msm"          // computing MSMs on a backend
+	PhaseSpace       PhaseKind = "space"        // taking memory for vectors
+	PhaseProgram     PhaseKind = "program"      // running a session's program
+	PhaseCheck       PhaseKind = "check"        // checking answers
+	PhaseCompare     PhaseKind = "compare"      // comparing an answer with that of another backend
 )
 
-// Observe begins a phase, as Observer.Begin does: for what stands on the engine
-// and has phases of its own. The function is never nil.
+// Observe begins a phase, as Observer.Begin does. It is for packages that use the engine and have
+// phases of their own. The returned function is never nil.
 func (e *Engine) Observe(ctx context.Context, p Phase) (context.Context, func(error)) {
 	if e.none() || e.cfg.Observer == nil {
 		return ctx, func(error) {}
@@ -53,8 +52,8 @@ func (e *Engine) Observe(ctx context.Context, p Phase) (context.Context, func(er
 	return e.cfg.Observer.Begin(ctx, p)
 }
 
-// Observers returns an observer that tells each of these in turn, nil ones left out.
-// It ends their phases in the opposite order.
+// Observers returns an observer that tells each of these in turn and leaves out nil ones. It ends
+// their phases in the opposite order.
 func Observers(each ...Observer) Observer {
 	all := observers(slices.DeleteFunc(slices.Clone(each), func(o Observer) bool { return o == nil }))
 	switch len(all) {
@@ -87,7 +86,7 @@ type Stats struct {
 	Answered  uint64 // calls
 	Failed    uint64 // calls
 	Canceled  uint64 // calls, of Failed, whose own context had ended
-	FallBacks uint64 // calls that another backend answered than the preferred one
+	FallBacks uint64 // calls that were answered, but not by the preferred backend
 
 	Checked  uint64 // answers that were checked
 	Compared uint64 // answers that were compared
@@ -96,40 +95,40 @@ type Stats struct {
 	Bases  int   // sets of bases that are loaded
 	Shared int64 // bytes of scalar buffers in memory that a backend reads
 
-	Sessions int // that are open and whose backend is
+	Sessions int // that are open and whose backend is open too
 
-	// Backends has one entry for every backend that the engine knows: first
-	// the present ones in the order of preference, then former ones by name.
+	// Backends has one entry for every backend that the engine knows: the present ones in the order
+	// of preference, then former ones by name.
 	Backends []BackendStats
 }
 
-// Degraded reports whether the preferred backend does not answer: it is suspect, died and is not
-// open again, could not be opened, or was refused. Calls wait, or go to another.
+// Degraded reports whether the preferred backend does not answer: it is suspect, is being opened
+// again, failed to open, or was refused. Calls wait or are sent to another backend.
 func (s Stats) Degraded() bool {
 	return len(s.Backends) > 0 && s.Backends[0].State != StateReady && s.Backends[0].State != StateIdle
 }
 
-// BackendStats is the part of Stats that is about one backend.
+// BackendStats are the statistics of one backend.
 type BackendStats struct {
 	Name     string
 	State    State
 	Err      error  // why it is broken or retired
 	InFlight int    // calls on it
 	Answered uint64 // calls
-	Failed   uint64 // calls that it gave no answer to, however they ended
+	Failed   uint64 // calls that it did not answer, for whatever reason
 	Resident int64  // bytes of bases that are loaded into it
 	Spaces   int64  // bytes of sessions' spaces in it
-	Programs uint64 // of sessions, that it ran
+	Programs uint64 // of sessions, that ran on it
 	Broken   uint64 // of sessions, that failed on it
 	Deaths   uint64 // how often it died or was given up
-	Restarts uint64 // how often it was open again
+	Restarts uint64 // how often it was opened again
 	Missed   uint64 // pings without an answer
-	// Usage is what the present backend counts itself, where it does: from 0 on
-	// whenever it is opened.
+	// Usage is what the present backend itself counts, if it counts. It begins at 0 whenever the
+	// backend is opened.
 	Usage backend.Usage
 }
 
-// State is what a backend's slot is in.
+// State is the state of a backend's slot.
 type State string
 
 // The states of a slot.

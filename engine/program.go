@@ -8,7 +8,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// program is a Run of a session.
+// program is one Run of a session.
 type program struct {
 	s *Session
 	g *generation
@@ -17,16 +17,16 @@ type program struct {
 	reqs   []Request // the Commits as MSMs, without scalars
 	steps  []backend.Step
 	sizes  []int           // of the answers to steps
-	stepOf []int           // where in steps each of the caller's is
+	stepOf []int           // for each of the caller's steps, its index in steps
 	point  backend.Element // of the last commitment's bases
-	jobOf  []int           // where in steps each of reqs is
+	jobOf  []int           // for each of reqs, its index in steps
 	out    [][]byte        // the answers to steps
 
 	answers [][]byte
 	secrets [][]byte // read for checks
 }
 
-// release gives back what take took, and wipes what was read for checks.
+// release gives back what take took, and wipes the scalars that were read for checks.
 func (p *program) release() {
 	for _, b := range p.held {
 		b.Release()
@@ -36,7 +36,7 @@ func (p *program) release() {
 	}
 }
 
-// take finds the bases of a program and keeps them until release.
+// take finds the bases of a program and holds them until release.
 func (p *program) take(steps []backend.Step) error {
 	for i, step := range steps {
 		switch c := step.(type) {
@@ -100,8 +100,8 @@ func (p *program) run(ctx context.Context, steps []backend.Step) error {
 	return nil
 }
 
-// translate makes the backend's steps of the session's: with its own ids of
-// bases, and with the scalars read of those commitments that are to be compared.
+// translate turns the session's steps into the backend's: with the backend's ids of bases, and with
+// added reads of the scalars whose commitments are to be compared.
 func (p *program) translate(ctx context.Context, steps []backend.Step, compared []int) error {
 	for _, step := range steps {
 		p.stepOf = append(p.stepOf, len(p.steps))
@@ -139,8 +139,8 @@ func (p *program) add(s backend.Step) {
 	p.sizes = append(p.sizes, backend.AnswerBytes(s, in))
 }
 
-// space returns what a space has. One that no session has is taken for the session's own:
-// the backend refuses it.
+// space returns the elements of a space. A space of no session counts as the session's own: the
+// backend refuses it.
 func (p *program) space(id backend.SpaceID) (backend.Elements, bool) {
 	if e, ok := p.elements(id); ok {
 		return e, true
@@ -166,7 +166,7 @@ func (p *program) compute(ctx context.Context) (err error) {
 	return nil
 }
 
-// points returns those of the program's commitments.
+// points returns how many scalars the program's commitments have.
 func (p *program) points() (n int) {
 	for _, r := range p.reqs {
 		n += r.Count
@@ -184,8 +184,8 @@ func (p *program) on(ctx context.Context, steps []backend.Step) ([][]byte, error
 	})
 }
 
-// check applies Space.Check to the elements that the backend computed. What is
-// read may be what was written.
+// check applies Space.Check to the answers of steps that compute. It leaves out those of reads,
+// which may return what the program wrote.
 func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
 	if p.s.space.Check == nil {
 		return nil
@@ -205,8 +205,8 @@ func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
 	return nil
 }
 
-// scalars returns those of the commitment reqs[i], as they are after the program; nil
-// when a step has changed them since.
+// scalars returns the scalars of the commitment reqs[i] as they are after the program, or nil when
+// a later step has changed them.
 func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
 	at := p.jobOf[i]
 	src := p.steps[at].(backend.Job).Src

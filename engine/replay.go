@@ -11,18 +11,18 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// replay computes a program again on the next backend and compares what it answered and
-// left in memory, as Config.CompareEvery says. Commitments are left out: they are
-// compared as MSMs. Nil replays nothing.
+// replay computes a program again on the next backend and compares its answers and what it left in
+// memory, as Config.CompareEvery says. It leaves out commitments, which are compared as MSMs. A nil
+// replay does nothing.
 type replay struct {
 	steps  []backend.Step // of the program, no commitments among them
-	at     []int          // where in the program each of them stands
+	at     []int          // for each of steps, its index in the program
 	spaces map[backend.SpaceID]backend.Elements
-	inputs []backend.Range // what the program reads of what was there before
-	finals []backend.Range // what its steps compute, as it is at the end
+	inputs []backend.Range // what the program reads that was in memory before it
+	finals []backend.Range // what its steps compute, as it stands at the end
 }
 
-// replayed decides whether a program is computed again, and plans that.
+// replayed decides whether a program is computed again, and plans it.
 func (p *program) replayed(steps []backend.Step) *replay {
 	e := p.s.e
 	every := uint64(e.cfg.CompareEvery)
@@ -46,7 +46,7 @@ func (p *program) replayed(steps []backend.Step) *replay {
 		for _, a := range all {
 			switch elements, ok := p.elements(a.Space); {
 			case a.Bases != 0, !ok, a.Offset < 0, a.Count < 0, a.Offset > elements.Count, a.Count > elements.Count-a.Offset:
-				return nil // the backend refuses the step, or nobody else has the bases
+				return nil // the backend refuses the step, or no other backend has the bases
 			case a.Count > 0:
 				elements.Count = max(a.Offset+a.Count, r.spaces[a.Space].Count)
 				r.spaces[a.Space] = elements
@@ -68,8 +68,8 @@ func (p *program) replayed(steps []backend.Step) *replay {
 	return r
 }
 
-// computes reports whether a step computes elements: it neither writes given ones nor
-// reads, and is no commitment.
+// computes reports whether a step computes elements. Steps that write given elements or read do
+// not, nor do commitments.
 func computes(step backend.Step) bool {
 	switch step.(type) {
 	case backend.Write, backend.Read, Commit:
@@ -78,7 +78,7 @@ func computes(step backend.Step) bool {
 	return true
 }
 
-// elements returns what a space has that a session of the program's backend owns.
+// elements returns what a space holds, if a session of the program's backend owns it.
 func (p *program) elements(id backend.SpaceID) (backend.Elements, bool) {
 	p.s.e.mu.Lock()
 	defer p.s.e.mu.Unlock()
@@ -90,8 +90,8 @@ func (p *program) elements(id backend.SpaceID) (backend.Elements, bool) {
 	return backend.Elements{}, false
 }
 
-// run computes the program p again, whose reads of finals begin at a step. A program that
-// cannot be compared stands: only another answer accuses p's backend.
+// run computes the program p again. at is the index of the first step of p that reads finals. A
+// program that cannot be compared stands: only a different answer accuses p's backend.
 func (r *replay) run(ctx context.Context, p *program, at int) (err error) {
 	if r == nil {
 		return nil
@@ -141,7 +141,7 @@ func (r *replay) run(ctx context.Context, p *program, at int) (err error) {
 	return nil
 }
 
-// can says why a backend cannot compute the program again.
+// can returns why a backend is unable to compute the program again.
 func (r *replay) can(i backend.Info) error {
 	for _, el := range r.spaces {
 		if !i.Can.HasPrograms(el.Element) {
@@ -156,8 +156,8 @@ func (r *replay) can(i backend.Info) error {
 	return nil
 }
 
-// on computes the program in spaces of its own on a backend, and returns what its steps
-// answer and then what they leave in finals.
+// on computes the program on another backend, in new spaces. It returns the answers of its steps,
+// and after them the elements of finals.
 func (r *replay) on(ctx context.Context, g *generation, inputs [][]byte) ([][]byte, error) {
 	return on(ctx, g, func(ctx context.Context, b backend.Backend) (_ [][]byte, err error) {
 		v, ok := backend.As[backend.Programs](b)
@@ -181,7 +181,7 @@ func (r *replay) on(ctx context.Context, g *generation, inputs [][]byte) ([][]by
 			steps = append(steps, backend.Write{Dst: in, Input: backend.Input{Bytes: inputs[k]}})
 		}
 		for _, s := range r.steps {
-			steps = append(steps, backend.WithInput(s, func(in *backend.Input, _ int) { in.Ready = nil })) // it is there
+			steps = append(steps, backend.WithInput(s, func(in *backend.Input, _ int) { in.Ready = nil })) // it is all there
 		}
 		steps = append(steps, reads(r.finals)...)
 		for i, s := range steps {
@@ -198,7 +198,7 @@ func (r *replay) on(ctx context.Context, g *generation, inputs [][]byte) ([][]by
 	})
 }
 
-// before returns steps that read what the comparison begins with.
+// before returns the steps that read the inputs of the comparison.
 func (r *replay) before() []backend.Step {
 	if r == nil {
 		return nil
@@ -206,7 +206,7 @@ func (r *replay) before() []backend.Step {
 	return reads(r.inputs)
 }
 
-// after returns steps that read what is compared.
+// after returns the steps that read what is compared.
 func (r *replay) after() []backend.Step {
 	if r == nil {
 		return nil
@@ -222,10 +222,10 @@ func reads(all []backend.Range) (steps []backend.Step) {
 	return steps
 }
 
-// ranges is ranges in their order, of which no two of one space touch.
+// ranges are sorted, and no two of one space touch.
 type ranges []backend.Range
 
-// with returns the ranges and another one.
+// with returns the ranges with r added.
 func (all ranges) with(r backend.Range) ranges {
 	if r.Count == 0 {
 		return all
@@ -246,20 +246,19 @@ func (all ranges) with(r backend.Range) ranges {
 	return joined
 }
 
-// have reports whether all elements of r are in the ranges.
+// have reports whether the ranges contain all elements of r.
 func (all ranges) have(r backend.Range) bool {
 	return r.Count == 0 || slices.ContainsFunc(all, func(o backend.Range) bool { return contains(r, o) })
 }
 
-// contains reports whether all of r is in o.
+// contains reports whether o contains all of r.
 func contains(r, o backend.Range) bool {
 	return r.Space == o.Space && r.Offset >= o.Offset && r.Offset+r.Count <= o.Offset+o.Count
 }
 
-// checkReads checks what a program answers of what it computed, as Config.Check wants:
-// residues are below their modulus if that was written in the program, elements of
-// GF(2^n) have no bits from x^n on, signs and carries are such. Other elements go to
-// Space.Check.
+// checkReads checks what a program reads of what it computed, as Config.Check demands. Residues
+// must be below their modulus if the program wrote it. Elements of GF(2^n) must have no bits from
+// x^n on. Signs and carries must be valid ones. Space.Check checks other elements.
 func (p *program) checkReads(steps []backend.Step) error {
 	if p.s.e.cfg.Check == CheckNone {
 		return nil
@@ -290,8 +289,8 @@ func (p *program) checkReads(steps []backend.Step) error {
 	return nil
 }
 
-// lastWriter returns the last step that writes an element of r, if it writes all; -1
-// when there is none.
+// lastWriter returns the last step that writes an element of r, or -1. It is -1 too if that step
+// writes only a part of r.
 func lastWriter(steps []backend.Step, r backend.Range) int {
 	for k, s := range slices.Backward(steps) {
 		if !backend.Writes(s, r) {
@@ -307,8 +306,8 @@ func lastWriter(steps []backend.Step, r backend.Range) int {
 	return -1
 }
 
-// checkNumbers checks numbers that a step computed after other steps, and that were read
-// from src.
+// checkNumbers checks answer, the numbers that were read from src. The step c computed them after
+// the steps before.
 func checkNumbers(c *backend.Compute, before []backend.Step, src backend.Range, answer []byte) error {
 	to := c.Dst
 	var fits func(i int, element []byte) bool
@@ -352,8 +351,8 @@ func checkNumbers(c *backend.Compute, before []backend.Step, src backend.Range, 
 	return nil
 }
 
-// written returns the words that a program's last step that writes a range wrote there;
-// nil if they were computed, or written before the program.
+// written returns what a program wrote to a range, if its last step that writes there is a Write.
+// It returns nil if the words were computed, or written before the program.
 func written(steps []backend.Step, r backend.Range) []byte {
 	k := lastWriter(steps, r)
 	if k < 0 {
@@ -367,8 +366,8 @@ func written(steps []backend.Step, r backend.Range) []byte {
 	return w.Bytes[from : from+4*r.Count]
 }
 
-// below reports whether a number is below another of its width, both little-endian. Its
-// time does not depend on them.
+// below reports whether one number is below another of the same width, both little-endian. Its time
+// depends on neither.
 func below(x, m []byte) bool {
 	var borrow uint64
 	for i := 0; i < len(m); i += 4 {

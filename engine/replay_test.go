@@ -11,8 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 )
 
-// lying is the CPU backend, but for what it computes: after the steps with the numbers in
-// wrong it adds 1 to the first byte of what the step wrote.
+// lying is the CPU backend with wrong results: after the steps whose numbers are in wrong, it adds
+// 1 to the first byte that the step wrote.
 type lying struct {
 	honest
 	wrong map[int]bool
@@ -61,7 +61,7 @@ func (l *lying) Run(ctx context.Context, steps []backend.Step) ([][]byte, error)
 	return out, nil
 }
 
-// over opens an engine whose backend "gpu" is wrong after some steps.
+// over opens an engine whose backend "gpu" is wrong after the given steps.
 func over(t *testing.T, cfg Config, wrong ...int) *Engine {
 	t.Helper()
 	cfg.Backend = "gpu"
@@ -92,8 +92,8 @@ func wordsOf(v ...uint32) (b []byte) {
 	return b
 }
 
-// TestComparedPrograms has programs of numbers and of vectors computed again: a wrong
-// step is found although the program does not read what it computed.
+// TestComparedPrograms: programs of numbers and of vectors are computed again. A wrong step is
+// found even if the program does not read its result.
 func TestComparedPrograms(t *testing.T) {
 	words := Space{Elements: backend.Elements{Element: backend.Word(), Count: 8}}
 	batch := func(s *Session, at int) backend.Batch {
@@ -143,7 +143,7 @@ func TestComparedPrograms(t *testing.T) {
 	}
 }
 
-// TestComparedWithMemory compares a program whose operands an earlier one has written.
+// TestComparedWithMemory compares a program whose operands an earlier program has written.
 func TestComparedWithMemory(t *testing.T) {
 	e := over(t, Config{CompareEvery: 1})
 	s, err := e.OpenSession(t.Context(), Space{Elements: backend.Elements{Element: backend.Word(), Count: 8}})
@@ -175,14 +175,14 @@ func TestComparedWithMemory(t *testing.T) {
 	}
 }
 
-// TestNumbersAreChecked refuses answers that cannot be, without another backend.
+// TestNumbersAreChecked: impossible answers are refused without another backend.
 func TestNumbersAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		op         backend.NumberOp
 		operands   string // of A, B and M, in this order
 		degree     int
 		carry      bool
-		top        uint32 // A and B; M is top+1, and the answer that is wrong is no less
+		top        uint32 // A and B; M is top+1, and the wrong answer is at least that
 		says       string
 		unfindable bool
 	}{
@@ -219,7 +219,7 @@ func TestNumbersAreChecked(t *testing.T) {
 				compute.Carry = number(8, 1)
 				answer = compute.Carry
 			}
-			// The backend computes another thing: too much for what was asked.
+			// The backend computes something else: an answer too large for this operation.
 			lies.at, lies.with = answer.Range(), wordsOf(c.top+1, 0)[:4*answer.Words]
 			if c.degree == 0 && !c.carry && compute.M == (backend.Batch{}) {
 				lies.with = wordsOf(5, 0)[:4*answer.Words]
@@ -240,7 +240,7 @@ func TestNumbersAreChecked(t *testing.T) {
 	}
 }
 
-// replaced is the CPU backend that answers something else for one range.
+// replaced is the CPU backend with another answer for one range.
 type replaced struct {
 	honest
 	at   backend.Range

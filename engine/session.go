@@ -11,47 +11,45 @@ import (
 // Space says what memory a session has.
 type Space struct {
 	backend.Elements // zero at the beginning
-	// Numbers is operations that a backend must have, for a session of words.
+	// Numbers are the operations that the backend must have. They are for a session of words.
 	Numbers []backend.NumberOp
-	// Check refuses elements that a program computed and answers; nil refuses
+	// Check refuses wrong elements among those that a program computed and answers; nil refuses
 	// nothing.
 	Check func(elements []byte) error
 }
 
-// Session is memory for vectors, or for words of numbers, in one opened backend, and
-// programs over it. When that backend dies or is replaced the vectors are lost: Run and
-// Err say so with backend.ErrGone, and whoever has what they were computed from opens
-// another session and computes them again, or has Repeat do that.
+// Session is memory for vectors, or for words of numbers, in one opened backend, with programs that
+// compute on it. When that backend dies or is replaced, the vectors are lost: Run and Err return
+// backend.ErrGone. Whoever still has the inputs opens another session and computes again; Repeat
+// does that by itself.
 //
-// A session that no program uses holds nothing up: neither Use nor a repair nor
-// Shutdown waits for it. Safe for concurrent use, with what backend.Programs says
-// of programs at the same time.
+// A session that no program uses delays nothing: Use, repairs and Shutdown do not wait for it. It
+// is safe for concurrent use, under the rules of backend.Programs for programs at the same time.
 type Session struct {
 	e     *Engine
 	g     *generation
 	id    backend.SpaceID
 	space Space
-	// held tells that Repeat has a reference to g while f runs: the session may
-	// then go on although g is retired and the engine waits for its calls. It
-	// changes before f has the session.
+	// held says that Repeat holds a reference to g while f runs. Then the session stays usable
+	// although g is retired and the engine waits for its calls. held only changes while f does not
+	// have the session.
 	held bool
 
 	// Under Engine.mu:
 	closed bool
-	broken error // why a program failed through no fault of its own
+	broken error // why a program failed that was not at fault itself
 }
 
-// Commit is a job over bases that the engine has loaded, as a step for Session.Run.
-// They are loaded into the session's backend if they are not there.
+// Commit is a job over bases that the engine has loaded, as a step for Session.Run. The session's
+// backend loads the bases if it does not hold them.
 type Commit struct {
-	backend.Job // but for its Bases, which are not used
+	backend.Job // its field Bases is not used
 	Bases       *Bases
 }
 
-// OpenSession takes memory in the first backend that is ready, can and has the
-// room, waiting as a call does. Without room anywhere it is
-// backend.ErrOutOfMemory, and says how much was wanted and what there is. Close
-// the session.
+// OpenSession takes memory in the first backend that is ready, able and has room. It waits as a
+// call does. If no backend has room, the error is backend.ErrOutOfMemory and says how much was
+// wanted and what there is. The caller closes the session.
 func (e *Engine) OpenSession(ctx context.Context, space Space) (s *Session, err error) {
 	_, err = e.do(ctx, space.call(), func(ctx context.Context, g *generation) (err error) {
 		s, err = g.open(ctx, space, false)
@@ -63,31 +61,31 @@ func (e *Engine) OpenSession(ctx context.Context, space Space) (s *Session, err 
 	return s, nil
 }
 
-// Repeat calls f with a session, which is closed afterwards, and again with a new
-// one when a program failed because of the session's backend: as often as
-// Config.Restarts has it when that died, then on the next backend. f begins from
-// its inputs each time. by is the backend of the last session.
+// Repeat calls f with a new session and closes it afterwards. If a program failed because of the
+// session's backend, Repeat calls f again with another session: up to Config.Restarts times if the
+// backend died, then on the next backend. f begins from its inputs each time. by is the backend of
+// the last session.
 //
-// Any other error of f is Repeat's own, unless it wraps ErrWrongAnswer: then f has
-// found the backend's answers to be wrong, which is not asked again.
+// Any other error of f is returned as it is. If it wraps ErrWrongAnswer, f has found the backend's
+// answers to be wrong, and the backend is not asked again.
 //
-// For Use and Shutdown it is a call: they wait for f.
+// Use and Shutdown treat it as a call: they wait for f.
 func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context, *Session) error) (by string, err error) {
 	return e.repeat(ctx, space, nil, f)
 }
 
-// Repeat does what Engine.Repeat does and begins with this session, which nobody uses yet,
-// when it is on the backend that a call gets now: its memory was taken while there was
-// nothing to compute. It closes the session.
+// Repeat does what Engine.Repeat does, but begins with this session if it is on the backend that a
+// call would get now. So its memory can be taken ahead of time, while there is nothing to compute.
+// Nobody else may use the session yet. Repeat closes it.
 func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) error) (by string, err error) {
 	if s.none() {
 		return "", errNoSession()
 	}
-	defer s.shut(false) // if it was not used
+	defer s.shut(false) // in case it was not used
 	return s.e.repeat(ctx, s.space, s, f)
 }
 
-// hold has Repeat use a session on g; false when it cannot be used there.
+// hold lets Repeat use the session on g. It returns false if the session is elsewhere or unusable.
 func (s *Session) hold(g *generation) bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -98,13 +96,13 @@ func (s *Session) hold(g *generation) bool {
 	return true
 }
 
-// repeat does what Repeat does, first with the session ahead, if there is one.
+// repeat does what Repeat does, and begins with the session ahead if it is not nil.
 func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func(context.Context, *Session) error) (by string, err error) {
 	var own error // of f
 	by, err = e.do(ctx, space.call(), func(ctx context.Context, g *generation) (err error) {
 		s := ahead
 		if ahead = nil; s != nil && !s.hold(g) {
-			s.shut(false) // it may be where nothing is answered
+			s.shut(false) // do not wait: its backend may not answer
 			s = nil
 		}
 		if s == nil {
@@ -112,7 +110,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 				return err
 			}
 		}
-		defer func() { s.shut(ctx.Err() == nil) }() // or else the call has no more time
+		defer func() { s.shut(ctx.Err() == nil) }() // without waiting if the call has no time left
 		own = f(ctx, s)
 		broken := s.failure()
 		if own == nil || broken == nil && ctx.Err() == nil && !errors.Is(own, ErrWrongAnswer) {
@@ -126,7 +124,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 	return by, own
 }
 
-// call makes the call for which a session is opened.
+// call returns the call for which a session is opened.
 func (sp *Space) call() *call {
 	return &call{points: sp.Count, can: func(i backend.Info) error {
 		switch {
@@ -166,7 +164,7 @@ func (g *generation) open(ctx context.Context, space Space, held bool) (_ *Sessi
 	return s, nil
 }
 
-// contents says what is in a backend.
+// contents says what memory in a backend is used for.
 func (g *generation) contents() string {
 	g.e.mu.Lock()
 	defer g.e.mu.Unlock()
@@ -183,15 +181,15 @@ func (g *generation) contents() string {
 
 func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Element.Bytes()) }
 
-// none reports whether OpenSession did not make the session.
+// none reports whether s is nil or a zero value, which OpenSession did not make.
 func (s *Session) none() bool { return s == nil || s.e == nil }
 
 func errNoSession() error {
 	return fmt.Errorf("%w: no session: a nil one, or one that OpenSession did not make", backend.ErrInvalidInput)
 }
 
-// Beside opens another session on the same backend, of as many of the same elements, for
-// programs that use the memory of both. It does not end with s.
+// Beside opens another session on the same backend, with count elements of the same kind, so that
+// programs can use the memory of both. It stays open when s is closed.
 func (s *Session) Beside(ctx context.Context, count int) (*Session, error) {
 	if s.none() {
 		return nil, errNoSession()
@@ -199,7 +197,7 @@ func (s *Session) Beside(ctx context.Context, count int) (*Session, error) {
 	return s.BesideOf(ctx, backend.Elements{Element: s.space.Element, Count: count})
 }
 
-// BesideOf does what Beside does with elements of another kind or group, of the same curve:
+// BesideOf does what Beside does, with elements of another kind or group of the same curve, such as
 // scalars beside points.
 func (s *Session) BesideOf(ctx context.Context, elements backend.Elements) (*Session, error) {
 	leave, err := s.enter()
@@ -216,12 +214,13 @@ func (s *Session) BesideOf(ctx context.Context, elements backend.Elements) (*Ses
 	return other, nil
 }
 
-// Together reports whether programs may use the memory of both sessions.
+// Together reports whether one program may use the memory of both sessions.
 func (s *Session) Together(other *Session) bool {
 	return !s.none() && !other.none() && s.g == other.g
 }
 
-// Space names the session's memory in ranges, from 0 to Len.
+// Space returns the name of the session's memory for ranges. Its elements are numbered from 0 to
+// Len-1.
 func (s *Session) Space() backend.SpaceID {
 	if s.none() {
 		return 0
@@ -245,8 +244,8 @@ func (s *Session) Backend() string {
 	return s.g.slot.name
 }
 
-// Err returns why the session takes no more programs, nil while it does. It wraps
-// backend.ErrGone when another session is to be opened.
+// Err returns why the session takes no more programs, or nil while it does. The error wraps
+// backend.ErrGone if the caller should open another session.
 func (s *Session) Err() error {
 	if s.none() {
 		return errNoSession()
@@ -256,8 +255,8 @@ func (s *Session) Err() error {
 	return s.overLocked()
 }
 
-// Current reports whether a session that is opened now would be on the same
-// backend: one on another is as good as lost when a better one is ready again.
+// Current reports whether a session opened now would be on the same backend. If not, a better
+// backend is ready again, and the caller does well to open a new session there.
 func (s *Session) Current() bool {
 	if s.none() {
 		return false
@@ -276,7 +275,7 @@ func (s *Session) Current() bool {
 	return true
 }
 
-// overLocked does what Err does.
+// overLocked does what Err does; Engine.mu is held.
 func (s *Session) overLocked() error {
 	gone := func(cause error) error {
 		if errors.Is(cause, backend.ErrGone) {
@@ -302,14 +301,14 @@ func (s *Session) overLocked() error {
 	return nil
 }
 
-// failure returns why a program failed through no fault of its own.
+// failure returns why a program failed that was not at fault itself, or nil.
 func (s *Session) failure() error {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	return s.broken
 }
 
-// enter counts a call on the session's backend in, and leave out.
+// enter counts a call on the session's backend in; leave counts it out.
 func (s *Session) enter() (leave func(), err error) {
 	if s.none() {
 		return nil, errNoSession()
@@ -331,7 +330,7 @@ func (s *Session) enter() (leave func(), err error) {
 	}, nil
 }
 
-// settle draws the consequences of a failure on the session's backend.
+// settle applies what follows a failure on the session's backend, and returns the caller's error.
 func (s *Session) settle(ctx context.Context, err error) error {
 	e, g := s.e, s.g
 	e.mu.Lock()
@@ -340,27 +339,26 @@ func (s *Session) settle(ctx context.Context, err error) error {
 		s.broken = err
 	}
 	e.mu.Unlock()
-	if !s.held || !errors.Is(err, ErrWrongAnswer) { // Repeat refuses the backend
+	if !s.held || !errors.Is(err, ErrWrongAnswer) { // otherwise Repeat refuses the backend
 		e.conclude(ctx, g, failure{err: err, allowed: -1})
 	}
 	switch {
 	case ctx.Err() != nil:
 		return backend.Ended(ctx)
 	case isGone(err) && !errors.Is(err, backend.ErrGone):
-		// Who closed it was not the caller.
+		// The caller did not close the backend, so he gets ErrGone.
 		return fmt.Errorf("%w: backend %s: %v", backend.ErrGone, g.slot.name, err)
 	}
 	return fmt.Errorf("backend %s: %w", g.slot.name, err)
 }
 
-// Run runs the steps in the session's backend: those of package backend over the
-// session's memory and that of others that are together with it, but for
-// backend.Job, whose place Commit takes. Answers are those of
-// backend.Programs.Run; computed ones are checked as Space.Check and Config.Check
-// say, and compared as Config.CompareEvery says.
+// Run runs steps of package backend in the session's backend. They may use the session's memory and
+// that of sessions that are together with it. In place of backend.Job they have Commit. Answers are
+// those of backend.Programs.Run. Computed answers are checked as Space.Check and Config.Check say,
+// and compared as Config.CompareEvery says.
 //
-// It is never repeated. Without backend.ErrGone in the error the session can be
-// used on, but the ranges that the steps were to write have undefined elements.
+// A program is never repeated. After an error other than backend.ErrGone the session stays usable,
+// but the ranges that the steps were to write hold undefined elements.
 func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	leave, err := s.enter()
 	if err != nil {
@@ -383,8 +381,8 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	return p.answers, nil
 }
 
-// Close wipes the memory and gives it back, when the programs that use it have
-// ended. Closing twice is no error.
+// Close waits for the programs that use the memory, wipes it and gives it back. Closing twice is no
+// error.
 func (s *Session) Close() error {
 	if s.none() || !s.end() {
 		return nil
@@ -392,7 +390,7 @@ func (s *Session) Close() error {
 	return s.free()
 }
 
-// shut closes the session, and waits for that or not.
+// shut closes the session; wait says whether to wait for that.
 func (s *Session) shut(wait bool) {
 	if !s.end() {
 		return
@@ -409,7 +407,7 @@ func (s *Session) shut(wait bool) {
 	}
 }
 
-// end closes the session to programs, and reports whether free is to be called.
+// end lets no more programs in. It reports whether the caller must call free.
 func (s *Session) end() bool {
 	e, g := s.e, s.g
 	e.mu.Lock()
@@ -433,7 +431,7 @@ func (s *Session) free() error {
 	})
 	switch backend.FaultOf(err) {
 	case backend.FaultNone, backend.FaultGone, backend.FaultContext:
-		return nil // it goes, if it has not gone with its backend
+		return nil // its memory goes with the backend
 	}
 	return fmt.Errorf("backend %s: freeing the memory of a session: %w", g.slot.name, err)
 }

@@ -27,14 +27,14 @@ func open(t testing.TB, e *Engine) *Session {
 	return s
 }
 
-// all is the session's memory, part some of it.
+// all returns the range of the session's memory, part a part of it.
 func (s *Session) all() backend.Range { return backend.Range{Space: s.id, Count: s.space.Count} }
 
 func part(s *Session, offset, count int) backend.Range {
 	return backend.Range{Space: s.id, Offset: offset, Count: count}
 }
 
-// readAll is a program.
+// readAll runs a program that reads the session's memory.
 func readAll(ctx context.Context, s *Session) error {
 	out, err := s.Run(ctx, []backend.Step{backend.Read{Src: s.all()}})
 	if err == nil && !bytes.Equal(out[0], bytes.Repeat([]byte{1}, 256)) {
@@ -43,7 +43,7 @@ func readAll(ctx context.Context, s *Session) error {
 	return err
 }
 
-// commit is the commitment to four elements.
+// commit returns the commitment to four elements.
 func commit(s *Session, b *Bases) Commit {
 	return Commit{Bases: b, Job: backend.Job{Count: 4, Src: part(s, 0, 4)}}
 }
@@ -57,7 +57,7 @@ func stats(e *Engine, name string) BackendStats {
 	return BackendStats{}
 }
 
-// TestSession: what a session is from its opening to its end.
+// TestSession follows a session from its opening to its end.
 func TestSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -138,8 +138,8 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// TestSessionDiesWithItsBackend: the session says so, and the next one is on the
-// repaired backend.
+// TestSessionDiesWithItsBackend: the session says that its backend died, and the next session is on
+// the repaired backend.
 func TestSessionDiesWithItsBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, open: func(ctx context.Context, _ string, nth int) error {
@@ -185,8 +185,8 @@ func TestSessionDiesWithItsBackend(t *testing.T) {
 	})
 }
 
-// TestSessionsHoldNothingUp: Use and Close do not wait for sessions that nobody
-// uses, and such a session says what happened.
+// TestSessionsHoldNothingUp: Use and Close do not wait for sessions that nobody uses, and such a
+// session says what happened.
 func TestSessionsHoldNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -219,7 +219,7 @@ func TestSessionsHoldNothingUp(t *testing.T) {
 	})
 }
 
-// TestSessionGoesWhereItCan: past backends without the capability or the room.
+// TestSessionGoesWhereItCan: a session passes over backends without the capability or the room.
 func TestSessionGoesWhereItCan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -275,16 +275,15 @@ func TestSessionGoesWhereItCan(t *testing.T) {
 	})
 }
 
-// TestRepeat: f is called again when its session's backend is why it failed, and
-// only then.
+// TestRepeat: f is called again if it failed because of its session's backend, and only then.
 func TestRepeat(t *testing.T)      { testRepeat(t, false) }
-func TestRepeatAhead(t *testing.T) { testRepeat(t, true) } // in a session that is open already
+func TestRepeatAhead(t *testing.T) { testRepeat(t, true) } // with a session opened ahead
 
 func testRepeat(t *testing.T, ahead bool) {
 	mine := errors.New("the witness is wrong")
 	for name, c := range map[string]struct {
 		run   func(f *fake, out [][]byte) error
-		f     func(err error) error // what becomes of a program's error
+		f     func(err error) error // turns a program's error into f's
 		calls int
 		by    string
 		err   error
@@ -307,7 +306,7 @@ func testRepeat(t *testing.T, ahead bool) {
 				}
 				return nil
 			},
-			calls: 3, by: "cpu", // the second death in a row is not waited for
+			calls: 3, by: "cpu", // after a second death in a row it does not wait
 		},
 		"dies, and f hides it": {
 			run: func(f *fake, _ [][]byte) error {
@@ -391,7 +390,7 @@ func testRepeat(t *testing.T, ahead bool) {
 				}
 				want := c.calls
 				if ahead && name == "always dies" {
-					want++ // a backend that opened a session has proven itself
+					want++ // opening a session proves a backend
 				}
 				if calls != want || by != c.by || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
 					t.Errorf("%d calls, by %q, %v", calls, by, err)
@@ -413,8 +412,8 @@ func testRepeat(t *testing.T, ahead bool) {
 	}
 }
 
-// TestRepeatAheadElsewhere: a session that was opened on a backend that is not there any
-// more, or is not the one that a call gets, is closed, and Repeat has another.
+// TestRepeatAheadElsewhere: if a session opened ahead is not on the backend that a call gets now,
+// it is closed, and Repeat opens another.
 func TestRepeatAheadElsewhere(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(ctx context.Context, w *world, e *Engine) error
@@ -456,7 +455,7 @@ func TestRepeatAheadElsewhere(t *testing.T) {
 	}
 }
 
-// TestRepeatEnds: with its context, when nobody is left, and with the engine; a
+// TestRepeatEnds: Repeat ends with its context, with the engine, and when no backend is left. A
 // panic of f leaves nothing behind.
 func TestRepeatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -490,8 +489,8 @@ func TestRepeatEnds(t *testing.T) {
 	})
 }
 
-// TestRepeatIsACall: Use and Shutdown wait for what it does, which finishes where
-// it began; a shutdown that ends early ends it too.
+// TestRepeatIsACall: Use and Shutdown wait for f, which finishes where it began. A shutdown that
+// runs out of time ends it too.
 func TestRepeatIsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -525,7 +524,7 @@ func TestRepeatIsACall(t *testing.T) {
 				used.Load(), free.Load(), w.last("gpu").closes)
 		}
 		err := e.Shutdown(t.Context())
-		synctest.Wait() // for what follows the end of f, which no time passes for
+		synctest.Wait() // until what follows the end of f is done, which takes no time
 		if err != nil || !ended.Load() {
 			t.Errorf("Shutdown before the end of f: %v", err)
 		}
@@ -556,7 +555,7 @@ func TestRepeatIsACall(t *testing.T) {
 	})
 }
 
-// TestProgramOnAHungBackend: pings find it, and the program ends.
+// TestProgramOnAHungBackend: pings find that the backend hangs, and the program ends.
 func TestProgramOnAHungBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -588,8 +587,8 @@ func TestProgramOnAHungBackend(t *testing.T) {
 	})
 }
 
-// TestProgramAnswersAreChecked as those of MSMs are: elements, points, infinity,
-// and by another backend.
+// TestProgramAnswersAreChecked: answers of programs are checked as those of MSMs are. They are
+// elements, points or infinity, and may be compared with another backend's.
 func TestProgramAnswersAreChecked(t *testing.T) {
 	infinity := make([]byte, 64)
 	zeros := make([]byte, 128)
@@ -598,13 +597,13 @@ func TestProgramAnswersAreChecked(t *testing.T) {
 	}
 	overwrite := func(s *Session) backend.Step { return backend.Invert{Dst: part(s, 3, 2), Src: part(s, 5, 2)} }
 	for name, c := range map[string]struct {
-		commit  []byte // what the backend answers
-		vector  []byte // and has, when it is read
-		sum     []byte // what it is
+		commit  []byte // the backend's answer
+		vector  []byte // what a read of the vector returns
+		sum     []byte // the right sum
 		before  func(*Session) backend.Step
 		after   func(*Session) backend.Step
 		every   int
-		bad     bool // elements are refused
+		bad     bool // Space.Check refuses the elements
 		wrong   bool
 		sums    int
 		reads   int
@@ -634,7 +633,7 @@ func TestProgramAnswersAreChecked(t *testing.T) {
 							out[i] = bytes.Clone(c.commit)
 						case backend.Read:
 							if s.Src.Count != 4 {
-								break // of a program that is compared as a whole
+								break // the program is compared as a whole
 							}
 							reads++
 							secret = bytes.Clone(c.vector)
@@ -705,7 +704,7 @@ func TestProgramAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// TestPanicInAProgram of a backend in this process is its defect.
+// TestPanicInAProgram: a panic in a backend in this process counts as the backend's fault.
 func TestPanicInAProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, run: func(context.Context, *fake, []backend.Step, [][]byte) error { panic("for a test") }}

@@ -13,9 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// slot is the position of one backend in the order of preference. Its owner
-// opens, reloads and gives up one generation after the other; calls only look
-// whether there is one.
+// slot is the position of one backend in the order of preference. Its owner opens, reloads and
+// gives up its generations, one after the other. Calls only look whether there is one.
 type slot struct {
 	e    *Engine
 	name string
@@ -28,7 +27,7 @@ type slot struct {
 	lifecycle
 	gen  *generation   // when ready
 	info *backend.Info // of the last generation
-	// announced: that another backend answers from now on was told.
+	// announced says that an event has told of another backend answering from now on.
 	announced bool
 	wanted    map[*Bases]struct{} // what the last generation held
 }
@@ -40,9 +39,9 @@ func (e *Engine) newSlot(name string) *slot {
 	return s
 }
 
-// startLocked gives an idle slot its owner; calls wait until hope although there is a
-// next slot. The result gets the outcome of the first opening; with once the slot is
-// retired when that fails. The owner begins after the end of after, when that is set.
+// startLocked gives an idle slot its owner. Calls wait for it until hope although there is a next
+// slot. The returned channel gets the outcome of the first opening; with once, a failed first
+// opening retires the slot. If after is not nil, the owner begins when it is closed.
 func (s *slot) startLocked(hope time.Time, once bool, after <-chan struct{}) <-chan error {
 	s.start(hope)
 	first := make(chan error, 1)
@@ -50,8 +49,8 @@ func (s *slot) startLocked(hope time.Time, once bool, after <-chan struct{}) <-c
 	return first
 }
 
-// own opens the backend, and opens it again whenever it is gone, until the slot is
-// retired. It is the slot's owner.
+// own is the slot's owner. It opens the backend, and opens it again whenever it is gone, until the
+// slot is retired.
 func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 	if after != nil {
 		select {
@@ -78,7 +77,7 @@ func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 			if s.hasPromise() {
 				pauses.Reset()
 				s.e.events.flush(flushLimit)
-				continue // once more at once
+				continue // open it once more, at once
 			}
 		case once && tries == 0:
 			s.retired(err)
@@ -91,8 +90,8 @@ func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 	}
 }
 
-// bring opens the backend, loads bases and makes it ready. strict refuses a
-// backend that cannot take all bases.
+// bring opens the backend, loads its bases and makes it ready. With strict, it fails if the backend
+// lacks room for some bases.
 func (s *slot) bring(strict bool) (*generation, error) {
 	s.change(s.retry)
 	b, err := within(s.ctx, s.e.cfg.OpenTimeout, func(ctx context.Context) (backend.Backend, error) {
@@ -118,13 +117,13 @@ func (s *slot) bring(strict bool) (*generation, error) {
 	return g, nil
 }
 
-// reload loads what calls will want: in the preferred slot everything, in
-// another what was there.
+// reload loads the bases that calls will need: every one in the preferred slot, elsewhere those
+// that the last generation held.
 func (s *slot) reload(g *generation, strict bool) error {
 	ctx, stop := g.bind(s.ctx)
 	defer stop()
 	done := map[*Bases]bool{}
-	for range 3 { // more may be loaded meanwhile
+	for range 3 { // others may be loaded meanwhile
 		for _, b := range s.reloadable() {
 			if done[b] || !b.Acquire() {
 				continue // closed meanwhile
@@ -140,13 +139,13 @@ func (s *slot) reload(g *generation, strict bool) error {
 			case err != nil && (strict || backend.FaultOf(err) == backend.FaultGone):
 				return fmt.Errorf("loading bases into backend %q: %w", s.name, err)
 			}
-			// Without room for some, their calls go to the next backend.
+			// If some have no room here, calls on them go to the next backend.
 		}
 	}
 	return nil
 }
 
-// errRetired is for an opening that nobody wants any more.
+// errRetired ends an opening that is no longer wanted.
 var errRetired = fmt.Errorf("%w: backend was replaced", backend.ErrClosed)
 
 // install makes g answer calls.
@@ -160,7 +159,7 @@ func (s *slot) install(g *generation) error {
 	case g.ctx.Err() != nil:
 		return context.Cause(g.ctx)
 	}
-	info := g.info // which outlives g
+	info := g.info // a copy: it outlives g
 	s.gen, s.info = g, &info
 	if repaired := s.ready(); repaired != nil {
 		g.fresh = true
@@ -172,7 +171,7 @@ func (s *slot) install(g *generation) error {
 	return nil
 }
 
-// returnedLocked tells the end of a lasting fall-back, if there was one.
+// returnedLocked sends the event that ends a lasting fall-back, if there was one.
 func (s *slot) returnedLocked() {
 	if s.announced {
 		s.announced = false
@@ -180,7 +179,7 @@ func (s *slot) returnedLocked() {
 	}
 }
 
-// lostLocked notes the end of a generation.
+// lostLocked records the end of a generation.
 func (s *slot) lostLocked(g *generation, cause error) {
 	if s.gen != g {
 		return // it never answered calls, or does not any more
@@ -193,7 +192,7 @@ func (s *slot) lostLocked(g *generation, cause error) {
 	s.e.changedLocked()
 }
 
-// retireLocked ends the slot because of err.
+// retireLocked ends the slot for the reason err.
 func (s *slot) retireLocked(err error) {
 	if !s.retire(err) {
 		return
@@ -206,14 +205,14 @@ func (s *slot) retireLocked(err error) {
 	s.e.changedLocked()
 }
 
-// retired takes the lock and calls retireLocked.
+// retired does what retireLocked does, and takes the lock.
 func (s *slot) retired(err error) {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	s.retireLocked(err)
 }
 
-// change has a transition happen and wakes the calls that wait.
+// change makes a transition and wakes the calls that wait.
 func (s *slot) change(transition func()) {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -221,22 +220,22 @@ func (s *slot) change(transition func()) {
 	s.e.changedLocked()
 }
 
-// repairing reports whether the backend is opened again after a failure.
+// repairing reports whether the backend is being opened again after a failure.
 func (s *slot) repairing() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	return s.err != nil
 }
 
-// hasPromise reports whether to open the backend without a pause.
+// hasPromise reports whether the backend should be opened again without a pause.
 func (s *slot) hasPromise() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	return s.promising()
 }
 
-// reloadable lists the bases that a new generation begins with: in the preferred
-// slot all, in another what was there. Large ones come first.
+// reloadable lists the bases that a new generation loads: every one in the preferred slot,
+// elsewhere those that the last generation held. Large ones come first.
 func (s *slot) reloadable() []*Bases {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -254,12 +253,12 @@ func (s *slot) reloadable() []*Bases {
 	return all
 }
 
-// lacks returns the error of calls on bases that are not there and may not be read.
+// lacks returns the error of calls on bases that are not loaded here and must not be read again.
 func (s *slot) lacks() error {
 	return fmt.Errorf("%w: they are not in backend %s and were to be read once", ErrBasesLost, s.name)
 }
 
-// pause waits, until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -269,11 +268,11 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// unresponsive is how long something may take to obey the end of its context.
+// unresponsive is how long a function may take to return after its context has ended.
 const unresponsive = time.Second
 
-// within calls f with a limit of time, and does not wait for it for ever when
-// it ignores that: what f returns late goes to late.
+// within calls f with a time limit. If f ignores the end of its context, within returns without it;
+// late gets what f returns afterwards.
 func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error), late func(T)) (T, error) {
 	type result struct {
 		v   T
@@ -311,7 +310,7 @@ func within[T any](ctx context.Context, limit time.Duration, f func(context.Cont
 	return none, backend.Ended(ctx)
 }
 
-// limited calls within for a function without a value.
+// limited does what within does, for a function that returns only an error.
 func limited(limit time.Duration, f func(context.Context) error) error {
 	_, err := within(context.Background(), limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 	return err

@@ -14,23 +14,23 @@ import "time"
 //	broken    -        -       -        opening   -        -       -                    retired
 //	retired   -        -       -        -         -        -       -                    -
 //
-// In a row are deaths without a long life between them.
+// A life of Config.RetryMax ends a row of deaths.
 type lifecycle struct {
 	state State
-	// err is why the slot is broken or retired, or is opened again.
+	// err is why the slot is broken, retired or being opened again.
 	err error
-	// hope is until when calls wait for the slot although there is a next one.
+	// hope is the time until which calls wait for the slot although there is a next one.
 	hope time.Time
-	// died is the death that is being repaired, nil when none is.
+	// died is the death that is being repaired, or nil.
 	died   error
-	deaths int // in a row, those without an answer counted three times
+	deaths int // in a row; a backend that had answered nothing counts as three
 }
 
-// mostDeaths is how many deaths in a row are repaired at once: after more there are
-// pauses, in which calls go elsewhere.
+// mostDeaths is how many deaths in a row are repaired at once. After more, the owner pauses before
+// each repair, and calls go elsewhere meanwhile.
 const mostDeaths = 5
 
-// start begins the first opening, for which calls wait until hope.
+// start begins the first opening. Calls wait for it until hope.
 func (l *lifecycle) start(hope time.Time) {
 	if l.state == StateIdle {
 		l.state, l.hope = StateOpening, hope
@@ -61,8 +61,8 @@ func (l *lifecycle) failed(err error) {
 	}
 }
 
-// suspect notes that a backend does not answer, and reports whether that is new; calls
-// that could go elsewhere wait until hope for its answer.
+// suspect records that a backend does not answer, and reports whether that is new. Calls that could
+// go elsewhere wait for it until hope.
 func (l *lifecycle) suspect(err error, hope time.Time) bool {
 	if l.state != StateReady {
 		return false
@@ -71,7 +71,7 @@ func (l *lifecycle) suspect(err error, hope time.Time) bool {
 	return true
 }
 
-// trust notes that a backend answers, and reports whether it was suspect.
+// trust records that a backend answers, and reports whether it was suspect.
 func (l *lifecycle) trust() bool {
 	if l.state != StateSuspect {
 		return false
@@ -80,7 +80,7 @@ func (l *lifecycle) trust() bool {
 	return true
 }
 
-// life is how a backend lived that died.
+// life says how a backend lived until it died.
 type life int
 
 const (
@@ -89,8 +89,8 @@ const (
 	long                // and lived for Config.RetryMax
 )
 
-// lost notes the death of a backend that was ready or suspect. When opening it again is
-// promising, calls wait for that until hope.
+// lost records the death of a backend that was ready or suspect. If opening it again is promising,
+// calls wait for that until hope.
 func (l *lifecycle) lost(cause error, lived life, hope time.Time) {
 	if l.state != StateReady && l.state != StateSuspect {
 		return
@@ -110,7 +110,7 @@ func (l *lifecycle) lost(cause error, lived life, hope time.Time) {
 	}
 }
 
-// retire ends the slot, and tells whether it had not ended before.
+// retire ends the slot. It returns false if the slot had ended before.
 func (l *lifecycle) retire(err error) bool {
 	if l.state == StateRetired {
 		return false
@@ -119,12 +119,11 @@ func (l *lifecycle) retire(err error) bool {
 	return true
 }
 
-// promising reports whether a backend that died may well live when it is opened again at
-// once.
+// promising reports whether a backend that died is likely to live if it is opened again at once.
 func (l *lifecycle) promising() bool { return l.deaths <= mostDeaths }
 
-// awaited reports whether a call goes to the slot now or waits for it, given that there
-// is another slot after it.
+// awaited reports whether a call is sent to the slot now or waits for it. more says that another
+// slot comes after it.
 func (l *lifecycle) awaited(now time.Time, more bool) bool {
 	switch l.state {
 	case StateIdle, StateReady:

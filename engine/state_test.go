@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestLifecycle is every transition from every state: those that the table of lifecycle
-// does not have change nothing.
+// TestLifecycle makes every transition from every state. Those that lifecycle's table does not have
+// change nothing.
 func TestLifecycle(t *testing.T) {
 	hope, cause := time.Unix(100, 0), errors.New("cause")
 	in := func(s State) *lifecycle { return &lifecycle{state: s, died: cause, deaths: 0} }
@@ -48,8 +48,8 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// TestDeathsInARow: after two with no answer between them, or six after short lives, a
-// slot is broken, and calls do not wait for it.
+// TestDeathsInARow: a slot is broken after two deaths without an answer in between, or after six
+// short lives. Then calls do not wait for it.
 func TestDeathsInARow(t *testing.T) {
 	now, cause := time.Unix(100, 0), errors.New("cause")
 	hope := now.Add(time.Second)

@@ -17,8 +17,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// TestUseHoldsNoCall: a call waited 1.96 s for a Use that loaded for 2 s, and
-// any number of others with it.
+// TestUseHoldsNoCall: a call waited 1.96 s for a Use that loaded for 2 s, and all other calls with
+// it.
 func TestUseHoldsNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, load: func(ctx context.Context, f *fake, _ *backend.Bases) error {
@@ -42,7 +42,7 @@ func TestUseHoldsNoCall(t *testing.T) {
 			if by, err := ask(t.Context(), e, b); err != nil || by != "old" {
 				t.Errorf("answered by %q, %v", by, err)
 			}
-			// Loading other bases is a call like any other.
+			// Loading other bases is like any other call.
 			load(t, e, source(2)).Close()
 		}
 		if took := time.Since(begin); took != 0 {
@@ -55,9 +55,9 @@ func TestUseHoldsNoCall(t *testing.T) {
 	})
 }
 
-// TestUseWithoutRoomForTwo: on a device that cannot hold the bases twice, the
-// old backend goes first and the fallback answers meanwhile; when the new one
-// fails then too, the old one comes back.
+// TestUseWithoutRoomForTwo: on a device without room for the bases twice, the old backend is closed
+// first, and the fallback answers meanwhile. If the new one fails even then, the old one is opened
+// again.
 func TestUseWithoutRoomForTwo(t *testing.T) {
 	for _, name := range []string{"new", "too small"} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestUseWithoutRoomForTwo(t *testing.T) {
 				var err error
 				var used sync.WaitGroup
 				used.Go(func() { err = e.Use(t.Context(), name) })
-				time.Sleep(1500 * time.Millisecond) // within the second try
+				time.Sleep(1500 * time.Millisecond) // during the second try
 				begin := time.Now()
 				if by, err := ask(t.Context(), e, b); err != nil || by != "cpu" || time.Since(begin) != 0 {
 					t.Errorf("meanwhile answered by %q after %v, %v", by, time.Since(begin), err)
@@ -104,7 +104,7 @@ func TestUseWithoutRoomForTwo(t *testing.T) {
 	}
 }
 
-// TestBasesClosedDuringUse stayed on the new device.
+// TestBasesClosedDuringUse: bases closed during a Use once stayed on the new device.
 func TestBasesClosedDuringUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, load: func(ctx context.Context, f *fake, _ *backend.Bases) error {
@@ -165,7 +165,7 @@ func TestFailedLoadsKeepNothing(t *testing.T) {
 	}
 }
 
-// TestCancelledUse leaves everything as it was, and nothing of the new backend.
+// TestCancelledUse: a cancelled Use leaves everything as it was, and nothing of the new backend.
 func TestCancelledUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, load: func(ctx context.Context, f *fake, _ *backend.Bases) error {
@@ -192,7 +192,7 @@ func TestCancelledUse(t *testing.T) {
 	})
 }
 
-// TestNewerUse: a second Use waited behind one whose backend hangs at its start.
+// TestNewerUse: a second Use once waited for one whose backend hung while it was opened.
 func TestNewerUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, open: func(ctx context.Context, name string, _ int) error {
@@ -226,8 +226,7 @@ func TestNewerUse(t *testing.T) {
 	})
 }
 
-// TestSharedLoad has two calls wait for one load whose first caller gives up:
-// the other one loads.
+// TestSharedLoad: two calls wait for one load. The caller that loads gives up, and the other loads.
 func TestSharedLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var loads atomic.Int64
@@ -261,8 +260,8 @@ func TestSharedLoad(t *testing.T) {
 	})
 }
 
-// TestReadOnceGoToTheirHolder: bases that may not be read again are found
-// wherever they are, also behind a preferred backend that has no room for them.
+// TestReadOnceGoToTheirHolder: calls on bases with ReadOnce find the backend that holds them, even
+// if the preferred backend has no room for them.
 func TestReadOnceGoToTheirHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, load: func(_ context.Context, f *fake, b *backend.Bases) error {
@@ -277,7 +276,7 @@ func TestReadOnceGoToTheirHolder(t *testing.T) {
 		src.ReadOnce = true
 		b := load(t, e, src)
 		w.last("gpu").die()
-		synctest.Wait() // it is open again and has room, but they may not be read
+		synctest.Wait() // it is open again and has room, but the bases must not be read again
 		for range 2 {
 			if by, err := ask(t.Context(), e, b); err != nil || by != "cpu" {
 				t.Errorf("answered by %q, %v", by, err)
@@ -294,7 +293,7 @@ func TestReadOnceGoToTheirHolder(t *testing.T) {
 	})
 }
 
-// TestLackingCapability sends calls for a group to the next backend that has it.
+// TestLackingCapability: a call for a group is sent to the next backend that has the group.
 func TestLackingCapability(t *testing.T) {
 	w := &world{t: t}
 	e, err := New(t.Context(), Config{Backend: "gpu", Open: func(ctx context.Context, name string) (backend.Backend, error) {
@@ -318,12 +317,12 @@ func TestLackingCapability(t *testing.T) {
 	}
 }
 
-// incapable has no MSMs.
+// incapable is a backend without MSMs.
 type incapable struct{ backend.Backend }
 
 func (i incapable) Info() backend.Info { return backend.Info{Name: "gpu"} }
 
-// TestWrongAnswersOfEveryBackend: checks apply to the fallback's answers too.
+// TestWrongAnswersOfEveryBackend: the fallback's answers are checked too.
 func TestWrongAnswersOfEveryBackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrong := bytes.Repeat([]byte{9}, 64)
@@ -348,14 +347,14 @@ func TestWrongAnswersOfEveryBackend(t *testing.T) {
 				t.Errorf("answered by %q, preferred %q, %v: %+v", by, e.Backend(), err, e.Stats())
 			}
 		}
-		time.Sleep(time.Hour) // neither is asked again,
+		time.Sleep(time.Hour) // neither is asked again, ..
 		if w.last("gpu").calls != 1 || w.last("other").calls != 1 || e.Stats().Refused != 2 {
 			t.Errorf("%+v", e.Stats())
 		}
 		if st := e.Stats(); !st.Degraded() || st.Backends[0].Failed != 1 || st.Canceled != 0 {
 			t.Errorf("%+v", st)
 		}
-		if err := e.Use(t.Context(), "gpu"); err != nil || e.Backend() != "gpu" { // but by Use
+		if err := e.Use(t.Context(), "gpu"); err != nil || e.Backend() != "gpu" { // .. except by Use
 			t.Error(err)
 		}
 		if st := e.Stats(); st.Degraded() {
@@ -368,8 +367,8 @@ func TestWrongAnswersOfEveryBackend(t *testing.T) {
 	})
 }
 
-// TestInfinityIsComputedAgain: what a backend answers that did nothing passed
-// every check.
+// TestInfinityIsComputedAgain: a backend that did nothing answered infinity, which passed every
+// check.
 func TestInfinityIsComputedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		infinity := make([]byte, 64)
@@ -410,7 +409,7 @@ func TestInfinityIsComputedAgain(t *testing.T) {
 	})
 }
 
-// TestCompareWithADeadFallback: that replaced a healthy GPU.
+// TestCompareWithADeadFallback: comparing with a dead fallback once replaced a healthy GPU.
 func TestCompareWithADeadFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, open: func(_ context.Context, name string, _ int) error {
@@ -435,7 +434,7 @@ func TestCompareWithADeadFallback(t *testing.T) {
 	})
 }
 
-// TestFirstAnswerAfterARepair is compared.
+// TestFirstAnswerAfterARepair: the first answer after a repair is compared.
 func TestFirstAnswerAfterARepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -457,7 +456,7 @@ func TestFirstAnswerAfterARepair(t *testing.T) {
 	})
 }
 
-// TestPanicInABackend of this process left its references for ever.
+// TestPanicInABackend: a panic in a backend in this process once kept its references for ever.
 func TestPanicInABackend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {
@@ -481,7 +480,7 @@ func TestPanicInABackend(t *testing.T) {
 	})
 }
 
-// TestShutdown waits for calls, and cuts them when its context ends.
+// TestShutdown waits for calls, and ends them when its context ends.
 func TestShutdown(t *testing.T) {
 	for name, c := range map[string]struct{ limit, call, want time.Duration }{
 		"waits": {time.Hour, time.Minute, time.Minute},
@@ -524,7 +523,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestCloseHasLimits, whatever a backend does not do.
+// TestCloseHasLimits: Close ends, whatever a backend fails to do.
 func TestCloseHasLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -547,7 +546,7 @@ func TestCloseHasLimits(t *testing.T) {
 	})
 }
 
-// stubborn does not close.
+// stubborn is a backend that does not close.
 type stubborn struct {
 	backend.Backend
 	stuck chan struct{}
@@ -558,7 +557,7 @@ func (s stubborn) Close() error {
 	return s.Backend.Close()
 }
 
-// phases records what an Observer is told.
+// phases records what it is told as an Observer.
 type phases struct {
 	mu  sync.Mutex
 	all []string
@@ -575,7 +574,7 @@ func (p *phases) note(s string) {
 	p.all = append(p.all, s)
 }
 
-// TestObserver is told of every phase, in order, and of its end.
+// TestObserver: an observer is told of the beginning and the end of every phase, in order.
 func TestObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
@@ -591,7 +590,7 @@ func TestObserver(t *testing.T) {
 			"begin call ", "begin msm gpu", "end msm <nil>",
 			"begin check gpu", "end check <nil>",
 			"begin compare gpu",
-			"begin wait ", "end wait <nil>", // for the fallback, which is opened now
+			"begin wait ", "end wait <nil>", // for the fallback, which is opened only now
 			"begin load cpu", "end load <nil>",
 			"begin msm cpu", "end msm <nil>",
 			"end compare <nil>", "end call <nil>",
@@ -602,7 +601,7 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// under is an observer whose phases are in each other's contexts.
+// under is an observer that puts each phase into the context of the one around it.
 type under struct {
 	*phases
 	name string
@@ -613,8 +612,8 @@ func (u under) Begin(ctx context.Context, _ Phase) (context.Context, func(error)
 	return context.WithValue(ctx, under{u.phases, "b"}, u.name), func(err error) { u.note(fmt.Sprintf("end %s %v", u.name, err)) }
 }
 
-// TestObservers: each is told in turn, in the context of the one before, and ends in
-// the opposite order.
+// TestObservers: each observer is told in turn, in the context of the one before. Phases end in the
+// opposite order.
 func TestObservers(t *testing.T) {
 	if Observers() != nil || Observers(nil, nil) != nil {
 		t.Error("no observer is one")

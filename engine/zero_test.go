@@ -8,8 +8,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// TestNoEngine calls everything of engines that New did not make: errors, or
-// nothing, and no panic.
+// TestNoEngine calls every method of engines that New did not make. They return errors or nothing,
+// and do not panic.
 func TestNoEngine(t *testing.T) {
 	ctx := t.Context()
 	for name, e := range map[string]*Engine{"nil": nil, "zero": {}} {
@@ -47,7 +47,7 @@ func TestNoEngine(t *testing.T) {
 	}
 }
 
-// TestNoBasesNoSession does the same to bases and sessions.
+// TestNoBasesNoSession does the same for bases and sessions.
 func TestNoBasesNoSession(t *testing.T) {
 	ctx := t.Context()
 	w := &world{t: t}

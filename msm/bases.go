@@ -12,67 +12,62 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// handle is what users hold of loaded bases, so that those that nobody can
-// reach any more are freed.
+// handle is what every Bases of one Load points to. When no Bases can be reached any more, the
+// garbage collector frees the loaded bases through it.
 type handle struct{ bases *engine.Bases }
 
-// Bases is points of one group, resident in the engine's backend, whichever
-// that is at the moment. Safe for concurrent use. Close it; bases that are
-// forgotten are freed by the garbage collector, with a warning in the log.
+// Bases are points of one group, resident in the engine's backend, whichever that is at the moment.
+// They are safe for concurrent use. The caller closes them; the garbage collector frees forgotten
+// ones, with a warning in the log.
 type Bases[P, S any] struct {
 	g          *Group[P, S]
 	e          *engine.Engine
 	h          *handle
 	start, end int // the part that this value stands for
 	whole      bool
-	memo       *backend.Memo // of these, of which there may be fewer than are loaded
+	memo       *backend.Memo // of the points of this part
 }
 
-// Load makes points resident. The slice must not change, and is kept
-// reachable, until Close: a later backend loads it again from there, unless
-// ReadOnce forbids it.
+// Load makes points resident. The slice is kept reachable and must not change until Close, because
+// a later backend loads it again from there; with ReadOnce, none does.
 //
-// Points must be in the subgroup of order r, as those of every proving key and
-// setup are: with others a backend answers with a point that differs from
-// gnark-crypto's MultiExp. engine.Config.CheckInput refuses them.
+// Points must be in the subgroup of order r, as those of every proving key and setup are. For
+// others a backend may answer with a point that differs from that of gnark-crypto's MultiExp.
+// engine.Config.CheckInput refuses them.
 func (g *Group[P, S]) Load(ctx context.Context, e *engine.Engine, pts []P, hints ...Hint) (*Bases[P, S], error) {
 	return g.load(ctx, e, engine.Source{Bases: backend.Bases{Bytes: layout.Bytes(pts), Count: len(pts)}}, hints)
 }
 
-// LoadFile makes count points resident that stand in f from offset on, in
-// memory layout (the raw part of gnark's WriteDump, not its compressed
-// encodings). f must stay open and unchanged until Close. For the points
-// themselves holds what Load says.
+// LoadFile makes count points resident. They lie in f from offset bytes on, in memory layout: that
+// is the raw part of gnark's WriteDump, not its compressed encodings. f must stay open and
+// unchanged until Close. What Load demands of points applies here too.
 func (g *Group[P, S]) LoadFile(ctx context.Context, e *engine.Engine, f *os.File, offset int64,
 	count int, hints ...Hint) (*Bases[P, S], error) {
 	return g.load(ctx, e, engine.Source{Bases: backend.Bases{File: f, FileOffset: offset, Count: count}}, hints)
 }
 
-// Hint tells how bases will be used.
+// Hint says how bases will be used.
 type Hint func(*engine.Source)
 
-// Multiples lets the backend hold up to n precomputed multiples of every
-// base, itself included: more memory, faster MSMs. They are made before Load
-// returns, as far as they pay and there is memory; 1 forbids them, as is right for
-// bases of few MSMs. Without the hint the backend chooses, and may make them beside
-// the first calls.
+// Multiples lets the backend hold up to n precomputed multiples of every base, itself included:
+// they take memory and make MSMs faster. The backend makes them before Load returns, as far as they
+// pay and there is memory. Use 1, which forbids them, for bases of few MSMs. Without the hint the
+// backend chooses, and may make them beside the first calls.
 func Multiples(n int) Hint { return func(s *engine.Source) { s.Hints.Multiples = n } }
 
-// Known says which digest the points have, see Bases.Digest: a daemon that holds
-// them is not shown the points, and nobody reads them to hash them. The caller
-// vouches for it, and with a wrong one gets answers for other points.
+// Known gives the digest of the points (Bases.Digest). Then a daemon that holds them need not be
+// sent the points, and nobody reads them to compute it. The caller vouches for it: with a wrong
+// digest, answers are about other points.
 func Known(d backend.Digest) Hint { return func(s *engine.Source) { s.Memo = backend.Known(d) } }
 
-// ReadOnce has the engine read the points during Load and never by itself
-// afterwards: their owner may change them or give their memory back. (A backend
-// in this process uses points where they are: it reads those that a call is
-// about, during the call.) Such bases end with the backend that holds them:
-// calls on another one fail with engine.ErrBasesLost, and whoever has the points loads
-// them again. engine.Config.CompareEvery and DropIn cannot use them.
+// ReadOnce makes the engine read the points during Load only, so that their owner may change them
+// or free their memory afterwards. (A backend in this process uses points where they are: each call
+// reads those that it needs.) Such bases end with the backend that holds them: calls on another one
+// fail with engine.ErrBasesLost, and whoever has the points loads them again. They do not work with
+// engine.Config.CompareEvery and DropIn.
 func ReadOnce() Hint { return func(s *engine.Source) { s.ReadOnce = true } }
 
-// usable returns why an engine takes no calls about gnark-crypto's types, nil when it
-// does.
+// usable returns why an engine takes no calls about gnark-crypto's types, or nil if it does.
 func usable(e *engine.Engine) error {
 	if err := curves.Check(); err != nil {
 		return err
@@ -113,18 +108,18 @@ func (g *Group[P, S]) load(ctx context.Context, e *engine.Engine, src engine.Sou
 	return &Bases[P, S]{g: g, e: e, h: h, end: src.Count, whole: true, memo: src.Memo}, nil
 }
 
-// forgotten frees bases that nobody can use any more.
+// forgotten frees bases that can no longer be reached.
 func forgotten(e *engine.Engine, b *engine.Bases) {
 	if b.Closed() || e.Closed() {
 		return
 	}
 	spec := b.Spec()
 	e.Config().Log.Warn("bases were forgotten without Close and are freed now", "curve", spec.Curve, "group", spec.Group, "count", spec.Count)
-	go b.Close() // the garbage collector does not wait for calls
+	go b.Close() // on its own goroutine: the garbage collector must not wait for calls
 }
 
-// none reports whether neither Load nor LoadFile made the bases. They have no points
-// and no group, and refuse every call.
+// none reports whether b is nil or a zero value, which neither Load nor LoadFile made. It has no
+// points and no group, and refuses every call.
 func (b *Bases[P, S]) none() bool { return b == nil || b.h == nil }
 
 func errNoBases() error {
@@ -139,9 +134,9 @@ func (b *Bases[P, S]) Group() *Group[P, S] {
 	return b.g
 }
 
-// Core returns the bases that Load returned without gnark-crypto's types, and where in
-// them b begins, for packages beside this one. They stay loaded as long as b is
-// reachable and not closed.
+// Core returns the engine's own bases and the index in them at which b begins. It is for the
+// packages of this module that compute on bytes. They stay loaded as long as b is reachable and not
+// closed.
 func (b *Bases[P, S]) Core() (bases *engine.Bases, offset int) {
 	if b.none() {
 		return nil, 0
@@ -157,9 +152,8 @@ func (b *Bases[P, S]) Len() int {
 	return b.end - b.start
 }
 
-// Slice returns points i up to but not including j of b, as with Go's slices.
-// It shares what is resident: closing it does nothing, closing the Bases that
-// Load returned ends it too.
+// Slice returns the points from i up to but not including j, as Go's slices do. The part shares the
+// resident points: closing it does nothing, and closing the Bases that Load returned ends it too.
 func (b *Bases[P, S]) Slice(i, j int) (*Bases[P, S], error) {
 	if b.none() {
 		return nil, errNoBases()
@@ -172,8 +166,7 @@ func (b *Bases[P, S]) Slice(i, j int) (*Bases[P, S], error) {
 	return &part, nil
 }
 
-// Close frees the bases after the calls in flight that use them. Closing
-// twice is no error.
+// Close waits for the calls in flight that use the bases and frees them. Closing twice is no error.
 func (b *Bases[P, S]) Close() error {
 	if b.none() || !b.whole {
 		return nil
@@ -182,9 +175,9 @@ func (b *Bases[P, S]) Close() error {
 	return b.h.bases.Close()
 }
 
-// Digest names the points by curve, group and content, see backend.Digest. It
-// is computed when it is first asked for, by all processors, and remembered; an
-// error is not. Bases that were loaded with ReadOnce cannot be read for it.
+// Digest identifies the points by curve, group and content; see backend.Digest. The first call
+// computes it on all processors and it is remembered; an error is not. Bases loaded with ReadOnce
+// have none, because their points must not be read again.
 func (b *Bases[P, S]) Digest(ctx context.Context) (backend.Digest, error) {
 	if b.none() {
 		return backend.Digest{}, errNoBases()
@@ -203,7 +196,7 @@ func (b *Bases[P, S]) Digest(ctx context.Context) (backend.Digest, error) {
 	return part.Digest(ctx)
 }
 
-// cut returns count of the points from offset on.
+// cut returns count points of b from offset on.
 func cut(b *backend.Bases, offset, count int) backend.Bases {
 	part := *b
 	part.Memo = nil
@@ -217,8 +210,8 @@ func cut(b *backend.Bases, offset, count int) backend.Bases {
 	return part
 }
 
-// MSM computes the sum of scalars[i] * base i. It wants as many scalars as there
-// are bases. An empty sum is infinity.
+// MSM computes the sum of scalars[i] times base i. There must be one scalar for each base. An empty
+// sum is infinity.
 func (b *Bases[P, S]) MSM(ctx context.Context, scalars []S) (P, error) {
 	var zero P
 	if b.none() {

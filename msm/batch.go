@@ -10,9 +10,9 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// Batch is several MSMs answered together: the backend overlaps them, and
-// scalars used more than once cross to it once. Add to it with Bases.Add; it
-// may mix groups and curves. A batch is used by one goroutine, once.
+// Batch is several MSMs that are answered together: the backend overlaps them, and scalars that
+// several of them use cross to it once. Add to it with Bases.Add. It may mix groups and curves. One
+// goroutine uses it, once.
 type Batch struct {
 	e       *engine.Engine
 	reqs    []engine.Request
@@ -24,28 +24,27 @@ type Batch struct {
 	by      string
 }
 
-// scalarKey identifies scalars that are the same memory.
+// scalarKey identifies scalars by their memory.
 type scalarKey struct {
 	curve  backend.Curve
 	lo, hi uintptr
 }
 
-// Answer is the place of one MSM's result.
+// Answer holds the result of one MSM of a batch.
 type Answer[P any] struct{ p P }
 
-// Point returns the result after Batch.Run returned nil; before, it is infinity.
+// Point returns the result once Batch.Run has returned nil. Before, it returns infinity.
 func (a *Answer[P]) Point() P { return a.p }
 
-// NewBatch starts an empty batch on the engine that its bases are loaded into.
+// NewBatch starts an empty batch on e. All of its bases must be loaded into e.
 func NewBatch(e *engine.Engine) *Batch {
 	err := usable(e)
 	return &Batch{e: e, err: err, first: map[scalarKey]int{}}
 }
 
-// Add puts the MSM of b with scalars into the batch. Scalars that are the
-// same slice as an earlier addition's are sent once. An error (lengths that
-// differ, bases of another engine) shows in Run. The slice must not change
-// until Run returns.
+// Add puts the MSM of b with scalars into the batch. Scalars in the same memory as an earlier
+// addition's cross once. An error, such as unequal lengths or bases of another engine, is returned
+// by Run. The slice must not change until Run returns.
 func (b *Bases[P, S]) Add(batch *Batch, scalars []S) *Answer[P] {
 	a := &Answer[P]{}
 	switch {
@@ -83,9 +82,8 @@ func (b *Batch) fail(err error) {
 	}
 }
 
-// Run computes the batch. All of it succeeds or none: on an error no Answer
-// is set. It returns early when ctx ends, never while the backend still reads
-// the scalars.
+// Run computes the batch. Either all of it succeeds, or Run returns an error and sets no Answer.
+// When ctx ends it returns early, but not before the backend has stopped reading the scalars.
 func (b *Batch) Run(ctx context.Context) error {
 	if b == nil || b.first == nil {
 		return fmt.Errorf("%w: no batch: a nil one, or one that NewBatch did not make", backend.ErrInvalidInput)
@@ -109,6 +107,6 @@ func (b *Batch) Run(ctx context.Context) error {
 	return nil
 }
 
-// Backend returns the name of the backend that answered, "" before Run succeeded.
-// It is not the engine's current one when that failed or was swapped.
+// Backend returns the name of the backend that answered, or "" before Run succeeded. The engine's
+// current backend may be another by then.
 func (b *Batch) Backend() string { return b.by }

@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// checkAnswer refuses an answer with a coordinate not below q, which is no
-// point of gnark-crypto's, and what level forbids.
+// checkAnswer refuses an answer with a coordinate not below q, which gnark-crypto's points never
+// have, and whatever level forbids.
 func (g *Group[P, S]) checkAnswer(answer []byte, level engine.Check) (infinite bool, err error) {
 	p := g.point(answer)
 	switch {
@@ -28,7 +28,7 @@ func (g *Group[P, S]) checkAnswer(answer []byte, level engine.Check) (infinite b
 	return g.infinite(&p), nil
 }
 
-// checkPart is the number of points that are checked, or added up, at a time.
+// checkPart is how many points are checked at a time.
 const checkPart = 1 << 12
 
 // checkBases refuses points with a coordinate not below q and points outside of
@@ -54,7 +54,7 @@ func (g *Group[P, S]) checkBases(ctx context.Context, b *backend.Bases) error {
 	return nil
 }
 
-// checkFrom checks one part.
+// checkFrom checks the part of the bases that begins at index at.
 func (g *Group[P, S]) checkFrom(ctx context.Context, b *backend.Bases, at int) error {
 	pts, err := g.read(ctx, b, at, min(checkPart, b.Count-at))
 	if err != nil {
@@ -72,7 +72,7 @@ func (g *Group[P, S]) checkFrom(ctx context.Context, b *backend.Bases, at int) e
 	return nil
 }
 
-// read returns count points from at on.
+// read returns count points of b from index at on.
 func (g *Group[P, S]) read(ctx context.Context, b *backend.Bases, at, count int) ([]P, error) {
 	part := cut(b, at, count)
 	if part.File == nil {
@@ -82,9 +82,10 @@ func (g *Group[P, S]) read(ctx context.Context, b *backend.Bases, at, count int)
 	return pts, part.Read(ctx, layout.Bytes(pts))
 }
 
-// sum computes an MSM by gnark-crypto in this process.
+// sum computes an MSM with gnark-crypto in this process.
 func (g *Group[P, S]) sum(ctx context.Context, b *backend.Bases, offset, count int, scalars []byte) ([]byte, error) {
-	// One at a time: parts large enough for MultiExp, small enough to cancel.
+	// It takes one part after the other. A part is large enough for MultiExp to be fast, and small
+	// enough that a cancellation is seen soon.
 	const part = 16 * checkPart
 	size := g.curve.ScalarBytes()
 	var total P

@@ -12,10 +12,9 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// DropIn is MultiExp as gnark-crypto has it, on an engine. Points that lie
-// within a slice that was loaded (Group.Load) use the resident bases; others
-// are loaded for the one call. Below engine.Config.Threshold points, gnark-crypto
-// itself computes.
+// DropIn has gnark-crypto's MultiExp, computed on an engine. If the points lie within a slice that
+// was loaded (Group.Load), it uses the resident bases; others are loaded for the one call. Below
+// engine.Config.Threshold points gnark-crypto itself computes.
 type DropIn[P, S any] struct {
 	g   *Group[P, S]
 	e   *engine.Engine
@@ -30,9 +29,8 @@ func (g *Group[P, S]) On(e *engine.Engine) DropIn[P, S] {
 	return DropIn[P, S]{g: g, e: e, err: err, threshold: e.Config().Threshold}
 }
 
-// MultiExp sets p to the sum of scalars[i]*points[i] and returns it, like the
-// method of that name of gnark-crypto's affine points. config.NbTasks is
-// heeded where gnark-crypto computes.
+// MultiExp sets p to the sum of scalars[i]*points[i] and returns p, like the method of that name of
+// gnark-crypto's affine points. config.NbTasks counts only where gnark-crypto computes.
 func (d DropIn[P, S]) MultiExp(p *P, points []P, scalars []S, config ecc.MultiExpConfig) (*P, error) {
 	if d.g == nil {
 		return nil, errNoDropIn()
@@ -51,13 +49,13 @@ func (d DropIn[P, S]) MultiExp(p *P, points []P, scalars []S, config ecc.MultiEx
 	return p, nil
 }
 
-// jacobian is a Jacobian point that has MSMs.
+// jacobian is a Jacobian point type of gnark-crypto with MSMs.
 type jacobian[P, J, S any] interface {
 	curves.Jacobian[P, J]
 	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
-// MultiExpJac calls d.MultiExp and gives a Jacobian result, like the method MultiExp of
+// MultiExpJac does what d.MultiExp does and sets a Jacobian point, like the method MultiExp of
 // gnark-crypto's Jacobian points.
 func MultiExpJac[P, J, S any, JP jacobian[P, J, S]](d DropIn[P, S], j JP, points []P, scalars []S, config ecc.MultiExpConfig) (JP, error) {
 	if d.g == nil {
@@ -73,9 +71,9 @@ func MultiExpJac[P, J, S any, JP jacobian[P, J, S]](d DropIn[P, S], j JP, points
 	return j.FromAffine(&sum), nil
 }
 
-// within returns which of loaded bases pts begin with, -1 if they are not among
-// them. An address is proof enough: loaded slices do not change, and are kept
-// reachable.
+// within returns the index in b at which pts begin, or -1 if they are not part of b. Comparing
+// addresses is enough: loaded slices do not change and stay reachable, so that no other points can
+// have their memory.
 func (g *Group[P, S]) within(b *backend.Bases, pts []P) int {
 	if b.Curve != g.curve || b.Group != g.group || len(b.Bytes) == 0 {
 		return -1
@@ -93,8 +91,8 @@ func errNoDropIn() error {
 	return fmt.Errorf("%w: a drop-in that Group.On did not make", backend.ErrInvalidInput)
 }
 
-// small reports whether gnark-crypto computes: also for lengths that differ,
-// whose error is its own.
+// small reports whether gnark-crypto computes. It also does if the lengths differ, so that the
+// caller gets gnark-crypto's own error.
 func (d DropIn[P, S]) small(points, scalars int) bool {
 	return points != scalars || points == 0 || points < d.threshold
 }

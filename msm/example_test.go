@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 )
 
-// numbers are small scalars, and multiples of the generator.
+// numbers returns n small scalars, and points that are multiples of the generator.
 func numbers(n int) ([]fr.Element, []bn254.G1Affine) {
 	scalars := make([]fr.Element, n)
 	for i := range scalars {
@@ -24,7 +24,7 @@ func numbers(n int) ([]fr.Element, []bn254.G1Affine) {
 	return scalars, bn254.BatchScalarMultiplicationG1(&g, scalars)
 }
 
-// Two sums over the same scalars are one batch: the scalars cross once.
+// Two MSMs over the same scalars are one batch: the scalars cross once.
 func ExampleBatch() {
 	ctx := context.Background()
 	e, err := pippin.New(ctx, engine.Config{})
@@ -49,7 +49,7 @@ func ExampleBatch() {
 
 // A program that calls gnark-crypto's MultiExp keeps its call.
 func ExampleGroup_On() {
-	e, err := pippin.New(context.Background(), engine.Config{Threshold: -1}) // small ones too
+	e, err := pippin.New(context.Background(), engine.Config{Threshold: -1}) // so that small MSMs use the engine too
 	if err != nil {
 		log.Fatal(err)
 	}

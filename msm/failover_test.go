@@ -121,7 +121,7 @@ func TestUseFailsWithoutChange(t *testing.T) {
 	}
 }
 
-// gone makes backend "gpu" die at every k-th call.
+// gone makes the backend "gpu" die at every k-th call.
 func gone(k int64) func(context.Context, *fake, [][]byte) error {
 	var n atomic.Int64
 	dead := sync.Map{}
@@ -254,13 +254,12 @@ func TestInvalidInputIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestWrongAnswers has the backend answer with points that each check must
-// see.
+// TestWrongAnswers: for each check the backend answers with a point that the check must refuse.
 func TestWrongAnswers(t *testing.T) {
 	_, _, g1, _ := bn254.Generators()
 	off := g1
 	off.Y.SetUint64(5)
-	large := g1 // the same point, but not as gnark-crypto has it
+	large := g1 // the same point, but in a form that gnark-crypto never has
 	q := layout.BaseField(backend.BN254)
 	for i, carry := 0, uint64(0); i < len(q); i++ {
 		large.X[i], carry = bits.Add64(large.X[i], q[i], carry)

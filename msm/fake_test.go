@@ -17,13 +17,13 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// world opens fakes and remembers them. Hooks decide what goes wrong.
+// world opens fakes and remembers them. Its functions decide what goes wrong.
 type world struct {
 	t      testing.TB
 	mu     sync.Mutex
 	opened []*fake
 
-	open func(name string, nth int) error // nth opening of that name, from 1
+	open func(name string, nth int) error // nth is which opening of that name it is, from 1
 	load func(f *fake, b backend.Bases) error
 	msm  func(ctx context.Context, f *fake, out [][]byte) error
 
@@ -99,12 +99,12 @@ func (w *world) kinds() (k []engine.EventKind) {
 	return k
 }
 
-// saw waits for an event of a kind.
+// saw waits until an event of a kind has happened.
 func (w *world) saw(kind engine.EventKind) bool {
 	return eventually(func() bool { return slices.Contains(w.kinds(), kind) })
 }
 
-// eventually waits for what happens soon.
+// eventually waits until is returns true. It returns false if that takes too long.
 func eventually(is func() bool) bool {
 	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -114,7 +114,7 @@ func eventually(is func() bool) bool {
 	return true
 }
 
-// fake is the CPU backend, which counts and checks how the engine treats it.
+// fake is the CPU backend. It counts what it holds and checks how the engine treats it.
 type fake struct {
 	backend.Backend
 	w    *world
@@ -122,7 +122,7 @@ type fake struct {
 	nth  int
 
 	mu     sync.Mutex
-	held   int // bases
+	held   int // how many bases
 	jobs   []backend.Job
 	loads  int
 	frees  int
@@ -221,7 +221,7 @@ func input(n int) ([]bn254.G1Affine, []fr254.Element, bn254.G1Affine) {
 	return points, scalars, product(logs, scalars)
 }
 
-// product is the MSM of points with known discrete logarithms.
+// product returns the MSM of points with known discrete logarithms.
 func product(logs, scalars []fr254.Element) bn254.G1Affine {
 	var sum fr254.Element
 	for i := range scalars {

@@ -38,7 +38,7 @@ func (l *book) has(text string) bool {
 	return strings.Contains(l.b.String(), text)
 }
 
-// TestForgottenHandles are freed, and the log says so. Parts keep the whole.
+// TestForgottenHandles: forgotten bases are freed, and the log says so. A part keeps the whole.
 func TestForgottenHandles(t *testing.T) {
 	var log book
 	w := &world{t: t}
@@ -77,7 +77,7 @@ func TestForgottenHandles(t *testing.T) {
 	}
 }
 
-// collected lets the garbage collector work until something is so.
+// collected runs the garbage collector until is returns true.
 func collected(is func() bool) bool {
 	return eventually(func() bool {
 		runtime.GC()
@@ -85,7 +85,7 @@ func collected(is func() bool) bool {
 	})
 }
 
-// TestClosedHandlesAreNotForgotten: no warning for what was closed.
+// TestClosedHandlesAreNotForgotten: closed bases cause no warning.
 func TestClosedHandlesAreNotForgotten(t *testing.T) {
 	var log book
 	w := &world{t: t}
@@ -108,8 +108,8 @@ func TestClosedHandlesAreNotForgotten(t *testing.T) {
 	}
 }
 
-// TestDigest is the contract's digest, of the whole and of parts, wherever the
-// points are, and is computed once.
+// TestDigest: the digest is the contract's, of the whole and of parts, wherever the points lie. It
+// is computed once.
 func TestDigest(t *testing.T) {
 	e := (&world{t: t}).engine(engine.Config{})
 	points, _, _ := input(8)
@@ -153,7 +153,7 @@ func TestDigest(t *testing.T) {
 	if d, err := filed.Digest(t.Context()); err != nil || d != whole {
 		t.Errorf("in a file: %v, %v", d, err)
 	}
-	points[0] = points[1] // against the rules, to see that it is not read again
+	points[0] = points[1] // against the rules, to see that the points are not read again
 	if d, err := b.Digest(t.Context()); err != nil || d != whole {
 		t.Errorf("again: %v, %v", d, err)
 	}
@@ -175,16 +175,15 @@ func TestDigest(t *testing.T) {
 	runtime.KeepAlive(b)
 }
 
-// TestCheckInput refuses what a backend may compute something else with than
-// gnark-crypto, in memory and in files, and says which point it is.
+// TestCheckInput: input for which a backend may compute another answer than gnark-crypto is
+// refused, in memory and in files. The error names the point.
 func TestCheckInput(t *testing.T) {
 	w := &world{t: t}
 	e := w.engine(engine.Config{Backend: "gpu", CheckInput: true})
 	_, _, g, _ := bls12381.Generators()
 	off := g
 	off.X.SetUint64(3)
-	// The curve's order has a cofactor: of the points with small x most are
-	// outside of the subgroup.
+	// The curve's order has a cofactor: most points with a small x are outside of the subgroup.
 	outside := bls12381.G1Affine{}
 	for x := uint64(0); !outside.IsOnCurve() || outside.IsInSubGroup() || outside.IsInfinity(); x++ {
 		outside.X.SetUint64(x)
@@ -209,7 +208,7 @@ func TestCheckInput(t *testing.T) {
 		"outside of the subgroup": {outside, "base 4101 of bls12-381 g1 is not in the subgroup"},
 		"not below q":             {large, "base 4101 of bls12-381 g1 has a coordinate"},
 	} {
-		points := make([]bls12381.G1Affine, at+3) // infinity is in the subgroup
+		points := make([]bls12381.G1Affine, at+3) // zero points are infinity, which is in the subgroup
 		points[at] = c.p
 		f, err := os.CreateTemp(t.TempDir(), "")
 		if err != nil {

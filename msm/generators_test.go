@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// generators has each group's generator at 2*curve + group.
+// generators has the generator of each group at the index 2*curve + group.
 var generators = map[int]func() []byte{
 	2*int(backend.BN254) + 1:    func() []byte { _, _, g, _ := bn254.Generators(); return layout.Bytes([]bn254.G1Affine{g}) },
 	2*int(backend.BN254) + 2:    func() []byte { _, _, _, g := bn254.Generators(); return layout.Bytes([]bn254.G2Affine{g}) },
@@ -26,7 +26,7 @@ var generators = map[int]func() []byte{
 	2*int(backend.BW6761) + 2:   func() []byte { _, _, _, g := bw6761.Generators(); return layout.Bytes([]bw6761.G2Affine{g}) },
 }
 
-// setSmall writes v in the curve's scalar field.
+// setSmall writes v as an element of the curve's scalar field.
 func setSmall(c backend.Curve, dst []byte, v uint64) {
 	switch c {
 	case backend.BN254:

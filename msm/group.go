@@ -16,9 +16,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// Group ties gnark-crypto's types of one group together: P its affine points,
-// S its scalars. The eight groups are this package's variables; there are no
-// others.
+// Group ties together gnark-crypto's types of one group: P are its affine points, S its scalars.
+// The eight groups are variables of this package; there are no others.
 type Group[P, S any] struct {
 	curve backend.Curve
 	group backend.Group

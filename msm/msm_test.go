@@ -35,14 +35,14 @@ func TestEveryGroup(t *testing.T) {
 	t.Run("bw6761g2", func(t *testing.T) { one(t, e, BW6761G2, 8) })
 }
 
-// generator is the subgroup's generator of a group, as bytes.
+// generator returns the generator of a group's subgroup, as bytes.
 func generator(c backend.Curve, g backend.Group) []byte {
 	b := generators[int(c)*2+int(g)]
 	return b()
 }
 
-// one compares (sum of 2^i-ish small scalars) * G by repeated addition with an
-// engine's MSM over copies of G.
+// one computes an MSM over copies of the generator with small scalars, and compares it with
+// repeated additions.
 func one[P, S any](t *testing.T, e *engine.Engine, g *Group[P, S], seed byte) {
 	gen, err := layout.View[P](generator(g.Curve(), g.Group()))
 	if err != nil {
@@ -248,8 +248,8 @@ func TestDropIn(t *testing.T) {
 	}
 }
 
-// BenchmarkDropInOverhead is pippin's own cost of the threshold path: the
-// drop-in with gnark-crypto's computation taken out.
+// BenchmarkDropInOverhead measures what the drop-in adds below the threshold: gnark-crypto's
+// computation is left out.
 func BenchmarkDropInOverhead(b *testing.B) { dropInOverhead(b, 1) }
 
 func dropInOverhead(b *testing.B, n int) {
@@ -268,7 +268,7 @@ func TestDropInOverheadBelowAMicrosecond(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a time that the race detector, which runs the short tests, would be in")
 	}
-	// The best of a few tries: a busy machine must not fail the test.
+	// Take the best of a few tries, so that a busy machine does not fail the test.
 	best := time.Hour
 	for range 5 {
 		r := testing.Benchmark(func(b *testing.B) { dropInOverhead(b, 100) })

@@ -11,11 +11,11 @@ import (
 )
 
 // Multiples returns the product of base by each scalar, as gnark-crypto's
-// BatchScalarMultiplicationG1 and G2 do, computed on the engine's first backend with
-// programs over points. base is in the subgroup of order r.
+// BatchScalarMultiplicationG1 and G2 do. The engine's first backend with programs over points
+// computes them. base must be in the subgroup of order r.
 //
-// The time may depend on the scalars. Their copies are wiped; they are read during the
-// call only.
+// The time may depend on the scalars. They are read only during the call, and their copies are
+// wiped.
 func (g *Group[P, S]) Multiples(ctx context.Context, e *engine.Engine, base P, scalars []S) ([]P, error) {
 	if len(scalars) == 0 {
 		return nil, nil
@@ -42,10 +42,10 @@ func (g *Group[P, S]) Multiples(ctx context.Context, e *engine.Engine, base P, s
 	return products, nil
 }
 
-// ToLagrange returns a key in Lagrange form, as gnark-crypto's kzg.ToLagrangeG1 does: the
-// points L_j(tau) G for powers tau^i G. There are a power of two of them, and L_j belongs to
-// the roots of unity of gnark-crypto's fft.Domain of that size. The engine's first backend
-// with programs over points computes them.
+// ToLagrange returns a key in Lagrange form, as gnark-crypto's kzg.ToLagrangeG1 does: from the
+// points tau^i G it computes the points L_j(tau) G. Their number is a power of two, and L_j belongs
+// to root of unity j of gnark-crypto's fft.Domain of that size. The engine's first backend with
+// programs over points computes them.
 func (g *Group[P, S]) ToLagrange(ctx context.Context, e *engine.Engine, powers []P) ([]P, error) {
 	n := len(powers)
 	if n == 0 || n&(n-1) != 0 {
@@ -65,7 +65,7 @@ func (g *Group[P, S]) ToLagrange(ctx context.Context, e *engine.Engine, powers [
 	return lagrange, nil
 }
 
-// program runs f with memory for n points, again where a backend dies.
+// program runs f with memory for n points. If a backend dies, it runs f again.
 func (g *Group[P, S]) program(ctx context.Context, e *engine.Engine, n int, f func(context.Context, *engine.Session) error) error {
 	if err := curves.Check(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (g *Group[P, S]) program(ctx context.Context, e *engine.Engine, n int, f fu
 	return err
 }
 
-// read runs steps of which the last reads points, and copies these to dst.
+// read runs steps, the last of which reads points, and copies the points to dst.
 func read[P any](ctx context.Context, s *engine.Session, dst []P, steps ...backend.Step) error {
 	out, err := s.Run(ctx, steps)
 	if err != nil {

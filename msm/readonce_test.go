@@ -22,8 +22,8 @@ func loadsOf(w *world) (n int) {
 	return n
 }
 
-// TestReadOnce has bases that may be read once go with their backend, whatever
-// takes it away, while others are loaded again.
+// TestReadOnce: bases with ReadOnce are lost with their backend, whatever ends it. Others are
+// loaded again.
 func TestReadOnce(t *testing.T) {
 	points, scalars, want := input(8)
 	for name, lose := range map[string]func(*testing.T, *world, *engine.Engine){
@@ -88,8 +88,8 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
-// TestReadOnceDuringLoad has the backend die of the load itself: the points are
-// still there, and the load is repeated.
+// TestReadOnceDuringLoad: if the backend dies during the load, the points are still there, and the
+// load is repeated.
 func TestReadOnceDuringLoad(t *testing.T) {
 	points, scalars, want := input(8)
 	w := &world{t: t}
@@ -109,7 +109,8 @@ func TestReadOnceDuringLoad(t *testing.T) {
 	}
 }
 
-// TestReadOnceOutOfMemory has them in the fallback, which goes on answering.
+// TestReadOnceOutOfMemory: without room in the preferred backend, the fallback holds the bases and
+// answers.
 func TestReadOnceOutOfMemory(t *testing.T) {
 	points, scalars, want := input(8)
 	w := &world{t: t}
@@ -134,8 +135,8 @@ func TestReadOnceOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestReadOnceIsNobodyElses keeps such bases from where they would be read again
-// or trusted by their address.
+// TestReadOnceIsNobodyElses: such bases are not used where they would be read again or recognised
+// by their address.
 func TestReadOnceIsNobodyElses(t *testing.T) {
 	points, scalars, want := input(8)
 	e := (&world{t: t}).engine(engine.Config{Backend: "gpu", Threshold: -1})

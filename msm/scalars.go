@@ -11,18 +11,17 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// Scalars is a buffer of scalars in memory that a backend reads without a
-// copy. When that backend is swapped or dies it goes on working as ordinary
-// memory. Free it; a buffer that is forgotten is freed by the garbage collector,
-// with a warning in the log.
+// Scalars is a buffer of scalars in memory that a backend reads without a copy. If that backend is
+// swapped or dies, the buffer goes on as ordinary memory. The caller frees it; the garbage
+// collector frees a forgotten one, with a warning in the log.
 type Scalars[S any] struct {
 	mu   sync.Mutex
 	s    []S // nil after Free
 	free func()
 }
 
-// NewScalars allocates n zero scalars: in the backend's shared memory if there
-// is any left, else in Go's.
+// NewScalars allocates n zero scalars. They lie in the backend's shared memory if it has room, else
+// in Go's memory.
 func (g *Group[P, S]) NewScalars(ctx context.Context, e *engine.Engine, n int) (*Scalars[S], error) {
 	if n < 0 || n > backend.MaxCount {
 		return nil, fmt.Errorf("%w: a buffer of %d scalars", backend.ErrInvalidInput, n)
@@ -50,7 +49,7 @@ func (g *Group[P, S]) NewScalars(ctx context.Context, e *engine.Engine, n int) (
 	log, free := e.Config().Log, s.free
 	cleanup := runtime.AddCleanup(s, func(n int) {
 		log.Warn("a buffer of scalars was forgotten without Free and is freed now", "count", n)
-		go free() // which waits for calls
+		go free() // on its own goroutine: it waits for calls
 	}, n)
 	s.free = func() {
 		cleanup.Stop()
@@ -59,9 +58,8 @@ func (g *Group[P, S]) NewScalars(ctx context.Context, e *engine.Engine, n int) (
 	return s, nil
 }
 
-// Slice returns the scalars, to be written and passed to MSM, whole or in part.
-// It is valid until Free, and as long as s itself is reachable: keep s. After
-// Free it is nil.
+// Slice returns the scalars. Write them and pass them to MSM, whole or in part. The slice is valid
+// until Free, and only while s itself is reachable: keep s. After Free it is nil.
 func (s *Scalars[S]) Slice() []S {
 	if s == nil {
 		return nil
@@ -71,8 +69,8 @@ func (s *Scalars[S]) Slice() []S {
 	return s.s
 }
 
-// Free wipes the scalars and gives the memory back, after the calls that read
-// it. Freeing twice does no harm.
+// Free waits for the calls that read the scalars, wipes them and gives the memory back. Freeing
+// twice does no harm.
 func (s *Scalars[S]) Free() {
 	if s == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 )
 
-// TestZeroValues calls what nothing made: errors, or nothing, and no panic.
+// TestZeroValues calls methods of zero values. They return errors or nothing, and do not panic.
 func TestZeroValues(t *testing.T) {
 	ctx := t.Context()
 	points, scalars, _ := input(4)
@@ -49,8 +49,7 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// TestScalarsAfterFree: what was freed is another call's, so that nobody may be
-// handed it.
+// TestScalarsAfterFree: freed memory may belong to another call, so Slice must not return it.
 func TestScalarsAfterFree(t *testing.T) {
 	for _, name := range []string{"shared", "cpu"} {
 		e := (&world{t: t}).engine(engine.Config{Backend: name})

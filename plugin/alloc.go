@@ -9,8 +9,9 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
-// buffer is a caller's region. Calls that have not returned to their callers
-// are its readers; calls that were cancelled only hold a reference.
+// buffer is a region that a caller has from Alloc. A call reads it as one of readers until the call
+// returns to its caller. A cancelled call has returned; until it ends in the plugin, it holds only
+// a reference to the region.
 type buffer struct {
 	region *shm.Region
 
@@ -57,8 +58,8 @@ func (emptyBuffer) Bytes() []byte { return nil }
 // Bytes returns the memory until Free.
 func (b *buffer) Bytes() []byte { return b.region.Bytes() }
 
-// Free waits for the calls that read the buffer. What a cancelled call left
-// running does not hold it up: the memory is wiped when that has ended too.
+// Free waits for the calls that read the buffer. It does not wait for what a cancelled call left
+// running: the memory is wiped when that has ended too.
 func (b *buffer) Free() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
-// arenas keeps which arenas the plugin has mapped.
+// arenas records which arenas the plugin has mapped.
 type arenas struct {
 	c       *Client
 	stop    []func()
@@ -33,9 +33,9 @@ func (a *arenas) init(c *Client) {
 	}
 }
 
-// attach makes sure that the plugin has mapped the arena of a region, which
-// the caller holds. It does not wait longer than ctx, but the attaching goes
-// on: others may wait for it too.
+// attach makes sure that the plugin has mapped the arena of a region, to which the caller holds a
+// reference. It waits no longer than ctx, but the attaching goes on, since others may wait for it
+// too.
 func (a *arenas) attach(ctx context.Context, r *shm.Region) error {
 	if a.has(r.Arena()) {
 		return nil
@@ -65,7 +65,7 @@ func (a *arenas) has(arena *shm.Arena) bool {
 
 func (a *arenas) send(arena *shm.Arena) error {
 	if a.has(arena) {
-		return nil // by a flight that has just ended
+		return nil // a flight that has just ended did it
 	}
 	if err := a.sending.Acquire(a.c.ctx, 1); err != nil {
 		return a.c.lost(err)
@@ -84,8 +84,8 @@ func (a *arenas) send(arena *shm.Arena) error {
 	return nil
 }
 
-// dropped tells the plugin that an arena is no more, so that it lets go of
-// the memory. Called under a pool's lock.
+// dropped tells the plugin that an arena is gone, so that the plugin unmaps it. A pool calls it
+// with its lock held.
 func (a *arenas) dropped(arena uint64) {
 	a.mu.Lock()
 	ok := a.attached[arena]
@@ -93,7 +93,7 @@ func (a *arenas) dropped(arena uint64) {
 	a.mu.Unlock()
 	if ok {
 		a.c.background(func() {
-			// A plugin that fails here only keeps memory mapped.
+			// If a plugin fails here, the memory only stays mapped.
 			_, _ = a.c.rpc.Detach(a.c.ctx, &proto.DetachRequest{Arena: arena})
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 )
 
-// BenchmarkRoundTrip is the overhead of a call: the backend hashes one base
-// and one scalar.
+// BenchmarkRoundTrip measures the overhead of a call: the backend only hashes one base and one
+// scalar.
 func BenchmarkRoundTrip(b *testing.B) {
 	c := mustOpen(b, spec(b, ""))
 	x := plugintest.NewBN(1)
@@ -33,8 +33,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkProgram is the overhead of a program of 50 steps: a small write, and
-// small answers.
+// BenchmarkProgram measures the overhead of a program of 50 steps with a small write and small
+// answers.
 func BenchmarkProgram(b *testing.B) {
 	c := mustOpen(b, spec(b, ""))
 	id := plugintest.Space(b, c, 4)
@@ -50,7 +50,7 @@ func BenchmarkProgram(b *testing.B) {
 	}
 }
 
-// BenchmarkFeed is the copy into shared memory with its counter, alone.
+// BenchmarkFeed measures only the copy into shared memory with its counter.
 func BenchmarkFeed(b *testing.B) {
 	c := mustOpen(b, spec(b, ""))
 	for _, mib := range []int{1, 64, 512} {
@@ -79,7 +79,7 @@ func BenchmarkFeed(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is a start and an end of a plugin.
+// BenchmarkOpen measures a start and an end of a plugin.
 func BenchmarkOpen(b *testing.B) {
 	s := spec(b, "")
 	for b.Loop() {

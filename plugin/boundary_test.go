@@ -19,8 +19,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// TestHostThatIsAPlugin: a host that another program started as its plugin has
-// variables that are not for ours.
+// TestHostThatIsAPlugin: a host that another program started as its plugin has variables that must
+// not reach its own plugin.
 func TestHostThatIsAPlugin(t *testing.T) {
 	for name, value := range map[string]string{
 		"PLUGIN_PROTOCOL_VERSIONS": "5,6", "PLUGIN_MULTIPLEX_GRPC": "true", "PLUGIN_CLIENT_CERT": "another's",
@@ -31,8 +31,8 @@ func TestHostThatIsAPlugin(t *testing.T) {
 	plugintest.Check(t, mustOpen(t, spec(t, "")), 100)
 }
 
-// TestEnvironment: a plugin gets what is on the list, what its Spec adds, and
-// nothing else.
+// TestEnvironment: a plugin gets the variables on the list, those that its Spec adds, and nothing
+// else.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "3")
 	t.Setenv("PIPPIN_GPU_MEMORY", "1GiB")
@@ -56,13 +56,13 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestLongTMPDIR: a socket's path is bounded, and the error says so.
+// TestLongTMPDIR: the path of a socket is bounded, and the error says so.
 func TestLongTMPDIR(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 25))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := spec(t, "") // built where files can be
+	s := spec(t, "") // built while the folder is still usable
 	t.Setenv("TMPDIR", dir)
 	_, err := Open(ctx, s)
 	if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
@@ -71,7 +71,7 @@ func TestLongTMPDIR(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	// The longest that is allowed works.
+	// The longest allowed path works.
 	short, err := os.MkdirTemp("/tmp", "t")
 	if err != nil {
 		t.Fatal(err)
@@ -85,14 +85,13 @@ func TestLongTMPDIR(t *testing.T) {
 	plugintest.Check(t, mustOpen(t, s), 10)
 }
 
-// TestTMPDIRThatCannotBeWritten: the error names the variable, its value and the
-// remedy.
+// TestTMPDIRThatCannotBeWritten: the error names the variable, its value and what to do.
 func TestTMPDIRThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := spec(t, "") // built where files can be
+	s := spec(t, "") // built while the folder is still usable
 	for _, dir := range []string{file, "/nowhere"} {
 		t.Setenv("TMPDIR", dir)
 		_, err := Open(ctx, s)
@@ -102,14 +101,13 @@ func TestTMPDIRThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// control reports whether a terminal would obey something in s.
+// control reports whether s has anything that a terminal would obey.
 func control(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) >= 0
 }
 
-// TestControlCharactersStayAway: what a plugin logs, prints or fails with
-// cannot move a terminal's cursor or forge a line, and an error is no longer
-// than anybody reads.
+// TestControlCharactersStayAway: what a plugin logs, prints or fails with must not move a
+// terminal's cursor or forge a line. An error is not longer than anybody reads.
 func TestControlCharactersStayAway(t *testing.T) {
 	var log plugintest.Capture
 	s := spec(t, "escapes")
@@ -133,8 +131,8 @@ func TestControlCharactersStayAway(t *testing.T) {
 	}
 }
 
-// TestChattyPlugin: a plugin that logs without end costs its host a bounded
-// log, which says that it is not complete, and holds up nobody.
+// TestChattyPlugin: a plugin that logs without end costs its host a bounded log, which says that
+// lines are missing. It delays no call.
 func TestChattyPlugin(t *testing.T) {
 	var log plugintest.Capture
 	s := spec(t, "chatter")
@@ -144,7 +142,7 @@ func TestChattyPlugin(t *testing.T) {
 	plugintest.Check(t, c, 10)
 	c.Close()
 	got := log.String()
-	// A line is about as long in the host's log as it was in the plugin's.
+	// A line is about as long in the host's log as in the plugin's.
 	if n, most := len(got), 2*(logs.Burst+int(logs.Rate*time.Since(begin).Seconds())); n > most {
 		t.Errorf("%d bytes of log, more than %d", n, most)
 	}
@@ -156,7 +154,7 @@ func TestChattyPlugin(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhichProcess: an operator finds the process and how it ended.
+// TestErrorsSayWhichProcess: the error tells an operator which process it was and how it ended.
 func TestErrorsSayWhichProcess(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	_ = syscall.Kill(c.Info().PID, syscall.SIGKILL)

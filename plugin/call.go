@@ -14,40 +14,40 @@ import (
 // call is one request, and the shared memory that it holds.
 type call struct {
 	c      *Client
-	caller context.Context // for what instrumentation finds there
-	// req is what is asked. A remote call ends when the plugin has let go of the memory
-	// or has exited.
+	caller context.Context // its values are for instrumentation, such as the span of a trace
+	// req is the request. A remote call ends only when the plugin has let go of the memory or has
+	// exited.
 	req      *proto.RunRequest
-	size     int               // most bytes of req, once its places are known
+	size     int               // upper bound of req's bytes, once it has its places
 	sizes    []int             // bytes of the answers
-	spaces   []backend.SpaceID // that it uses
+	spaces   []backend.SpaceID // spaces that the call uses
 	inputs   []input
 	reads    []read        // answers in shared memory
 	regions  []*shm.Region // one reference each
-	buffers  []*buffer     // the caller's own, this call being a reader
+	buffers  []*buffer     // buffers of Alloc of which this call is a reader
 	feeds    []feed
-	counters []*shm.Counter // one a feed
-	checked  bool           // the plugin sees values that decide whether the program fails
+	counters []*shm.Counter // one for each feed
+	checked  bool           // the plugin alone sees some of the values, and they decide whether the program fails
 }
 
-// input is bytes of the caller's for the plugin.
+// input is bytes of the caller for the plugin.
 type input struct {
 	feed
 	at *proto.Place // says where the bytes are
-	// whole tells that all of them are written before the request is sent.
+	// whole says that all bytes are written before the request is sent.
 	whole bool
 }
 
-// late reports whether the bytes may still be written after the request was sent.
+// late reports whether bytes may still be written after the request was sent.
 func (in *input) late() bool { return !in.whole && (in.ready != nil || len(in.src) > inlineBytes) }
 
-// answer is what came of a request.
+// answer is the outcome of a request.
 type answer struct {
 	values [][]byte
 	err    error
 }
 
-// lengths refuses answers of other lengths than these.
+// lengths gives the plugin up if the answers have other lengths than want.
 func (c *Client) lengths(answers [][]byte, want []int) error {
 	if len(answers) != len(want) {
 		return c.nonsense("%d answers, want %d", len(answers), len(want))
@@ -60,7 +60,7 @@ func (c *Client) lengths(answers [][]byte, want []int) error {
 	return nil
 }
 
-// do brings the inputs and makes the request.
+// do provides the inputs and makes the request.
 func (k *call) do(ctx context.Context) ([][]byte, error) {
 	defer k.leave()
 	if err := k.prepare(ctx); err != nil {
@@ -70,8 +70,8 @@ func (k *call) do(ctx context.Context) ([][]byte, error) {
 	return k.run(ctx)
 }
 
-// prepare says where the inputs are, takes memory for those that are the
-// caller's, and copies what is small. What it took is in k, also on an error.
+// prepare says where the inputs are. It takes shared memory for those that are in the caller's own,
+// and copies small ones there. k holds what it took, also on an error.
 func (k *call) prepare(ctx context.Context) error {
 	var homeless, waiting []input
 	var sizes []int
@@ -106,14 +106,14 @@ func (k *call) prepare(ctx context.Context) error {
 	return k.attach(ctx)
 }
 
-// inPlace reports whether an input is in a buffer of ours where the plugin can
-// read it, and then where.
+// inPlace reports whether an input lies in shared memory of ours where the plugin can read it. If
+// so, it says where.
 func (k *call) inPlace(in *input) bool {
 	r, off, ok := k.c.pool.Find(in.src)
 	if !ok {
 		return false
 	}
-	// The reference and the reader also protect a copy from a Free.
+	// Even if the input must be copied, they keep Free from taking the memory away.
 	k.regions = append(k.regions, r)
 	if b, ok := r.Owner.(*buffer); ok {
 		b.enter()
@@ -126,7 +126,7 @@ func (k *call) inPlace(in *input) bool {
 	return true
 }
 
-// count gives every input that is not there yet a counter.
+// count gives a counter to every input that is still being written.
 func (k *call) count(ctx context.Context, waiting []input) (err error) {
 	if len(waiting) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func (k *call) count(ctx context.Context, waiting []input) (err error) {
 	return nil
 }
 
-// attach makes the plugin map every arena of the request.
+// attach makes the plugin map every arena that the request names.
 func (k *call) attach(ctx context.Context) error {
 	for _, r := range k.regions {
 		if err := k.c.arenas.attach(ctx, r); err != nil {
@@ -158,7 +158,7 @@ func (k *call) attach(ctx context.Context) error {
 	return nil
 }
 
-// run sends the request, brings what is not there yet and waits for the answer.
+// run sends the request, feeds the inputs that are still missing and waits for the answer.
 func (k *call) run(ctx context.Context) ([][]byte, error) {
 	wait := k.ask(ctx)
 	feeding, stop := context.WithCancel(ctx)
@@ -179,7 +179,7 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 	stop()
 	err := <-fed
 	if ended {
-		// The plugin needs no more of the scalars, or it is gone.
+		// The plugin no longer needs the scalars, or it is gone.
 		k.c.afterExit(a.err, k.release)
 		return a.values, a.err
 	}
@@ -197,11 +197,11 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 	return nil, err
 }
 
-// waiting waits for the answer to a request, or for the end of ctx: then it goes
-// on, and can be waited for again. Once it is answered nobody asks again.
+// waiting waits for the answer to a request. If ctx ends first it returns false, and may be called
+// again. After the answer it is not called again.
 type waiting func(ctx context.Context) (a answer, answered bool)
 
-// ask sends the request, the short way where it can.
+// ask sends the request, through a lane if it can.
 func (k *call) ask(ctx context.Context) waiting {
 	if l, message := k.c.lanes.take(ctx, k); l != nil {
 		return k.throughLane(l, message)
@@ -230,7 +230,7 @@ func (k *call) ask(ctx context.Context) waiting {
 	}
 }
 
-// judge looks at what the plugin has answered.
+// judge checks what the plugin has answered.
 func (k *call) judge(values [][]byte) answer {
 	if err := k.c.lengths(values, k.sizes); err != nil {
 		return answer{err: err}
@@ -239,7 +239,7 @@ func (k *call) judge(values [][]byte) answer {
 	return answer{values: values}
 }
 
-// throughLane asks in a lane.
+// throughLane sends the request through a lane.
 func (k *call) throughLane(l *lane, message []byte) waiting {
 	l.ask(message)
 	return func(ctx context.Context) (answer, bool) {
@@ -267,8 +267,7 @@ func (k *call) throughLane(l *lane, message []byte) waiting {
 // maxCancelWait bounds the pause between two tries to cancel.
 const maxCancelWait = 50 * time.Millisecond
 
-// abandon cancels the call at the plugin and takes the memory back when it
-// has ended there.
+// abandon cancels the call in the plugin, and takes the memory back when it has ended there.
 func (k *call) abandon(wait waiting) {
 	a := k.cancel(wait)
 	for _, v := range a.values {
@@ -277,8 +276,8 @@ func (k *call) abandon(wait waiting) {
 	k.c.afterExit(a.err, k.release)
 }
 
-// cancel waits for the end of a cancelled call. The plugin may not have begun
-// it yet, so it asks again.
+// cancel waits for the end of a cancelled call. It asks again and again, since the plugin may not
+// have begun the call yet.
 func (k *call) cancel(wait waiting) answer {
 	for pause := time.Millisecond; ; pause = min(2*pause, maxCancelWait) {
 		reply, err := k.c.rpc.Cancel(k.c.ctx, &proto.CancelRequest{Call: k.req.Call})
@@ -294,14 +293,14 @@ func (k *call) cancel(wait waiting) answer {
 	}
 }
 
-// leave ends the reading of the caller's own buffers, as he sees it.
+// leave makes the call no longer a reader of the caller's buffers.
 func (k *call) leave() {
 	for _, b := range k.buffers {
 		b.leave()
 	}
 }
 
-// release gives all memory back. The plugin must not read it any more.
+// release gives all memory back. The plugin must have stopped reading it.
 func (k *call) release() {
 	k.c.counters.Release(k.counters)
 	for _, r := range k.regions {

@@ -92,8 +92,8 @@ func TestBatch(t *testing.T) {
 	settled(t, c, 0)
 }
 
-// TestZeroCopy changes a buffer after the request was sent: the answer is
-// that of the changed scalars only if the plugin reads them where they are.
+// TestZeroCopy changes a buffer after the request was sent. The answer is that of the changed
+// scalars only if the plugin reads them in place.
 func TestZeroCopy(t *testing.T) {
 	var log plugintest.Capture
 	s := spec(t, "delay=300")
@@ -131,7 +131,7 @@ func TestZeroCopy(t *testing.T) {
 			t.Errorf("%s: the answer is not that of the buffer's scalars", name)
 		}
 	}
-	// Not aligned: copied, and right all the same.
+	// Unaligned scalars are copied, and the answer is right.
 	copy(buf.Bytes()[4:], b.Scalars)
 	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: buf.Bytes()[4:][:32*n]}}})
 	if err != nil || !bytes.Equal(got[0], b.Want()) {
@@ -155,7 +155,7 @@ func TestZeroCopy(t *testing.T) {
 	}
 }
 
-// TestFreeWaits: a buffer is not taken away under a call.
+// TestFreeWaits: a buffer is not freed during a call that reads it.
 func TestFreeWaits(t *testing.T) {
 	var log plugintest.Capture
 	s := spec(t, "delay=200")
@@ -226,7 +226,7 @@ func TestWiped(t *testing.T) {
 	s := spec(t, "delay=200")
 	s.Logger = log.Logger()
 	c := mustOpen(t, s)
-	const n = 40_000 // one more than the inline copy takes, and a small one
+	const n = 40_000 // one is too long for the copy before the request, one is short
 	b := plugintest.NewBN(n)
 	id := plugintest.Load(t, c, b.Bases())
 	probe, err := c.pool.Keep(ctx, 1)
@@ -255,8 +255,7 @@ func TestWiped(t *testing.T) {
 	}
 }
 
-// TestReady: the plugin begins before the scalars are there, and each is
-// waited for.
+// TestReady: the plugin begins before the scalars are there, and waits for each.
 func TestReady(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	const n = 200_000 // 6.4 MB: several chunks
@@ -306,7 +305,7 @@ func TestReady(t *testing.T) {
 			t.Errorf("%s: waited for %d of %d", name, last.Load(), n)
 		}
 	}
-	// An error of Ready is the call's, at once.
+	// If Ready fails, the call fails at once.
 	broken := errors.New("the witness failed")
 	for name, scalars := range map[string][]byte{"copied": b.Scalars, "in place": buf.Bytes()} {
 		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n,
@@ -380,7 +379,7 @@ func TestCancel(t *testing.T) {
 		var asking atomic.Int32
 		_, err := c.MSM(running,
 			[]backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, k int) error {
-				if k > n/2 { // and does not look at its context
+				if k > n/2 { // and ignores its context
 					asking.Add(1)
 					cancel()
 					time.Sleep(20 * time.Millisecond)
@@ -391,7 +390,7 @@ func TestCancel(t *testing.T) {
 		if err != context.Canceled || asking.Load() != 0 {
 			t.Errorf("%v; %d times still at work", err, asking.Load())
 		}
-		clear(scalars) // the race detector knows if they are still read
+		clear(scalars) // the race detector sees whether they are still read
 		settled(t, c, 0)
 	})
 	t.Run("during compute", func(t *testing.T) {
@@ -432,7 +431,7 @@ func TestCancel(t *testing.T) {
 		if _, err := c.MSM(short, jobs); err != context.DeadlineExceeded {
 			t.Error(err)
 		}
-		buf.Free() // does not wait for a deaf plugin
+		buf.Free() // it must not wait for a deaf plugin
 		if d := time.Since(begin); d > 20*time.Second {
 			t.Errorf("returned after %v", d)
 		}
@@ -491,7 +490,7 @@ func TestLoadBases(t *testing.T) {
 			if !yield(p, nil) {
 				return
 			}
-			clear(p) // only valid until the next is asked for
+			clear(p) // it is valid only until the next one is asked for
 			at = to
 		}
 	}
@@ -509,7 +508,7 @@ func TestLoadBases(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for name, src := range sources {
-		for range 3 { // together they want more slots than there are
+		for range 3 { // together they need more slots than there are
 			wg.Go(func() {
 				id, err := c.LoadBases(ctx, src)
 				if err != nil {
@@ -562,7 +561,7 @@ func TestLoadBases(t *testing.T) {
 	plugintest.Check(t, c, 100)
 }
 
-// TestFileIsReadByPlugin: the plugin gets the descriptor, for reading only.
+// TestFileIsReadByPlugin: the plugin gets the file's descriptor, for reading only.
 func TestFileIsReadByPlugin(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "bases"))
 	if err != nil {
@@ -651,8 +650,7 @@ func TestOutOfSharedMemory(t *testing.T) {
 	}
 }
 
-// TestArenasAreGivenUp: an arena that the pool drops is unmapped at the
-// plugin too.
+// TestArenasAreGivenUp: an arena that the pool drops is unmapped by the plugin too.
 func TestArenasAreGivenUp(t *testing.T) {
 	s := spec(t, "")
 	s.Budget = 8 << 20
@@ -709,7 +707,7 @@ func TestBackendFails(t *testing.T) {
 			if _, err := c.LoadBases(ctx, b.Bases()); !errors.Is(err, backend.ErrGone) {
 				t.Errorf("afterwards: %v", err)
 			}
-			if d := time.Since(begin); d > 20*time.Second { // nobody waits for an answer
+			if d := time.Since(begin); d > 20*time.Second { // no call waits for an answer
 				t.Errorf("ErrGone took %v", d)
 			}
 			settled(t, c, 0)
@@ -783,7 +781,7 @@ func TestNonsense(t *testing.T) {
 			if err := f(c); !errors.Is(err, backend.ErrGone) {
 				t.Errorf("%v", err)
 			}
-			// A load that is given up is cleared away behind the caller's back.
+			// A given up load is cleaned up after the call has returned.
 			plugintest.Eventually(t, time.Minute, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 			settled(t, c, 0)
 		})

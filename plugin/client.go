@@ -20,10 +20,10 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// Client is a backend in a plugin's process, or in a daemon. It serves for the life of
-// that process, or of the connection: when it dies, hangs, or answers what it must not,
-// every call fails with backend.ErrGone. It implements backend.Backend, backend.Allocator,
-// backend.Programs, backend.Metered and backend.Killer.
+// Client is a backend in a plugin's process or in a daemon. It lives as long as that process, or as
+// the connection. When the plugin dies, hangs or breaks the protocol, every call fails with
+// backend.ErrGone. Client implements backend.Backend, backend.Allocator, backend.Programs,
+// backend.Metered and backend.Killer.
 type Client struct {
 	name    string
 	info    backend.Info
@@ -33,11 +33,10 @@ type Client struct {
 	graces  graces
 	digests bool // the peer knows bases by their digest
 
-	// ctx is every remote call's: it ends when the process has exited, never
-	// earlier, since until then the plugin may read our memory.
+	// ctx is that of every remote call. It ends when the process has exited and not earlier, since
+	// until then the plugin may read our memory.
 	ctx context.Context
-	// life ends when the plugin is lost, with the error that says why. The
-	// process may not have exited yet.
+	// life ends when the plugin is lost; its cause says why. The process may not have exited yet.
 	life context.Context
 	die  context.CancelCauseFunc
 
@@ -45,31 +44,31 @@ type Client struct {
 	pool      *shm.Pool
 	ownPool   bool
 	staging   *shm.Pool
-	replies   *shm.Pool // which the plugin writes
+	replies   *shm.Pool // the plugin writes it
 	chunk     int       // bytes of one chunk of bases
 	counters  *shm.Counters
 	lanes     lanes
 	abandoned abandoned
 	calls     atomic.Uint64
-	usage     atomic.Pointer[backend.Usage] // at the last ping
+	usage     atomic.Pointer[backend.Usage] // as of the last ping
 	files     atomic.Uint64
-	loads     *semaphore.Weighted // at the plugin, those that were given up included
-	sent      *semaphore.Weighted // calls through gRPC, likewise
+	loads     *semaphore.Weighted // loads in the plugin, given up ones included
+	sent      *semaphore.Weighted // calls through gRPC, given up ones included
 
-	// kept is bases and spaces, the plugin's by its own ids, with who uses them:
-	// freeing must not overtake a call on its way to the plugin.
+	// kept has the bases and spaces by the plugin's own ids, and counts who uses each: a request to
+	// free one must not overtake a call on its way to the plugin.
 	kept *resident.Set[struct{}, struct{}]
 
 	mu      sync.Mutex
 	closed  bool
-	verdict error         // the first reason to give it up
+	verdict error         // the first reason to give the plugin up
 	ended   chan struct{} // closed when Close is done
 	inside  sync.WaitGroup
 	outside sync.WaitGroup // what cancelled calls left running
 }
 
-// What may be at a plugin at the same time. Each has at most one descriptor on
-// its way, of which the plugin takes wire.MaxDescriptors.
+// Limits of what may be in a plugin at the same time. Each thing has at most one descriptor on its
+// way, and the plugin takes wire.MaxDescriptors.
 const (
 	maxLoads     = 16
 	maxAttaching = 8
@@ -106,7 +105,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 	c.counters = shm.NewCounters()
 	c.arenas.init(c)
 	c.digests = opened.GetDigests()
-	// Instrumentation sees what goes through gRPC.
+	// With options of gRPC there are no lanes: an instrumentation sees only what goes through gRPC.
 	c.lanes.init(c, opened.GetLanes() && len(spec.GRPC) == 0)
 	go func() {
 		<-peer.Exited()
@@ -116,15 +115,15 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 	return c
 }
 
-// Info describes the backend as the plugin did when it was opened.
+// Info returns what the plugin said of its backend when it was opened.
 func (c *Client) Info() backend.Info { return c.info }
 
-// Done returns a channel that is closed when the plugin's process has exited, for whatever reason, or
-// was given up and killed.
+// Done returns a channel that is closed when the plugin's process has exited, for whatever reason,
+// or was given up and killed.
 func (c *Client) Done() <-chan struct{} { return c.life.Done() }
 
-// begin counts a call in; end counts it out. run ends with ctx and when the
-// plugin is lost, which end makes the call's error.
+// begin counts a call in; end counts it out. run ends with ctx, and also when the plugin is lost:
+// then end makes that the call's error.
 func (c *Client) begin(ctx context.Context) (run context.Context, end func(*error), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,8 +149,8 @@ func (c *Client) begin(ctx context.Context) (run context.Context, end func(*erro
 	}, nil
 }
 
-// remote returns the context of a remote call: it ends with the process and has the
-// values of the caller's context, such as the span of a trace.
+// remote returns the context of a remote call. It ends with the process, and has the values of the
+// caller's context, such as the span of a trace.
 func (c *Client) remote(caller context.Context) context.Context { return remote{c.ctx, caller} }
 
 type remote struct {
@@ -166,13 +165,11 @@ func (r remote) Value(key any) any {
 	return r.caller.Value(key)
 }
 
-// background runs what is left of a cancelled call; Close waits for it, but
-// not for ever.
+// background runs what is left of a cancelled call. Close waits for it, but only for a while.
 func (c *Client) background(f func()) { c.outside.Go(f) }
 
-// lost ends a plugin that died, hangs or broke the protocol, and returns the
-// error of a plugin that is lost. When it returns the process has exited,
-// unless not even SIGKILL ends it.
+// lost ends a plugin that died, hangs or broke the protocol, and returns the error for its calls.
+// When lost returns, the process has exited, unless not even SIGKILL ended it.
 func (c *Client) lost(cause error) error {
 	cause = c.accuse(cause)
 	c.peer.End(process.ExitGrace)
@@ -180,7 +177,7 @@ func (c *Client) lost(cause error) error {
 	return context.Cause(c.life)
 }
 
-// accuse notes why the plugin is given up, and returns the first reason.
+// accuse records why the plugin is given up, and returns the first reason recorded.
 func (c *Client) accuse(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,8 +187,8 @@ func (c *Client) accuse(cause error) error {
 	return c.verdict
 }
 
-// afterExit calls f when the plugin reads our memory no more after a call that
-// ended with err: at once, or when the process of a lost plugin has exited.
+// afterExit calls f when the plugin no longer reads our memory after a call that ended with err.
+// That is at once, unless the plugin was lost: then it is when the process has exited.
 func (c *Client) afterExit(err error, f func()) {
 	if !errors.Is(err, backend.ErrGone) || c.peer.HasExited() {
 		f()
@@ -203,15 +200,13 @@ func (c *Client) afterExit(err error, f func()) {
 	})
 }
 
-// failure returns what the caller gets for the error of a remote call. checked
-// tells that the plugin was asked to look at bytes that only it has looked at;
-// all other arguments were found right here, so that a plugin that calls them
-// invalid has a trouble of its own.
+// failure returns the caller's error for the error of a remote call. checked says that the plugin
+// was asked to check bytes that nobody has checked here. Everything else was checked here, so a
+// plugin that calls it invalid has a fault itself.
 func (c *Client) failure(err error, checked bool) error {
 	remote, ok := wire.FromStatus(err)
 	if !ok {
-		// go-plugin's and gRPC's words for a lost connection help nobody
-		// when the process is dead.
+		// If the process is dead, what go-plugin and gRPC say about a lost connection helps nobody.
 		if c.peer.ExitedWithin(process.ExitGrace) {
 			err = errors.New("it ended during a call")
 		}
@@ -220,11 +215,11 @@ func (c *Client) failure(err error, checked bool) error {
 	return c.told(remote, checked)
 }
 
-// told returns what the caller gets for an error that the plugin has returned on purpose.
+// told returns the caller's error for an error that the plugin returned on purpose.
 func (c *Client) told(remote *wire.RemoteError, checked bool) error {
 	switch {
 	case remote.Is(backend.ErrGone), remote.Is(backend.ErrClosed), remote.Is(backend.ErrUnavailable):
-		// We have neither closed it nor failed to open it.
+		// We have neither closed the backend nor failed to open it.
 		return c.lost(remote)
 	case remote.Is(context.Canceled), remote.Is(context.DeadlineExceeded), !checked && remote.Is(backend.ErrInvalidInput):
 		remote.Kinds = []error{backend.ErrInternal}
@@ -237,7 +232,7 @@ func (c *Client) nonsense(format string, a ...any) error {
 	return c.lost(fmt.Errorf("it broke the protocol: "+format, a...))
 }
 
-// Ping implements backend.Backend: the plugin answers beside its computations.
+// Ping implements backend.Backend. The plugin answers it even while it computes.
 func (c *Client) Ping(ctx context.Context) (err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
@@ -256,8 +251,8 @@ func (c *Client) Ping(ctx context.Context) (err error) {
 	return nil
 }
 
-// Usage implements backend.Metered: what the plugin said when it was pinged
-// last, nothing before the first time and from a plugin that does not count.
+// Usage implements backend.Metered. It returns what the plugin said at the last ping: nothing
+// before the first ping, and nothing from a plugin that does not count.
 func (c *Client) Usage() backend.Usage {
 	if u := c.usage.Load(); u != nil {
 		return *u
@@ -272,7 +267,7 @@ func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) (err error) 
 		return err
 	}
 	defer end(&err)
-	// Uses end with their calls, also when the process dies.
+	// Whoever uses the bases stops when its call ends, which it also does if the process dies.
 	return c.kept.FreeBases(run, id, func(struct{}) error {
 		_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
 		if err != nil {
@@ -282,21 +277,20 @@ func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) (err error) 
 	})
 }
 
-// graces are how long Close waits: between two pings while it waits for calls,
-// for the answer to one, for what cancelled calls left running, for the
-// backend to close, and for the process to exit.
+// graces are the limits of Close: the time between two pings while it waits for calls, and the time
+// for the answer to a ping, for what cancelled calls left running, for the backend to close, and
+// for the process to exit.
 type graces struct{ ping, answer, abandoned, close, exit time.Duration }
 
 var defaultGraces = graces{
 	ping: time.Second, answer: 5 * time.Second, abandoned: 5 * time.Second, close: 10 * time.Second, exit: 3 * time.Second,
 }
 
-// Close implements backend.Backend. It waits for the calls in flight as long
-// as the plugin answers pings, closes the backend and ends the process, by
-// force when it does not go by itself: every other wait has a limit. It fails
-// only with backend.ErrInternal, when SIGKILL does not end the process, as one
-// that waits in a broken driver; what it holds is given up when it ends.
-// Buffers stay valid until they are freed.
+// Close implements backend.Backend. It waits for the calls in flight as long as the plugin answers
+// pings. Then it closes the backend and ends the process, by force if necessary; each of these
+// waits has a limit. It fails only if SIGKILL does not end the process, such as one that waits in a
+// broken driver: the error is backend.ErrInternal, and what the process holds is freed when it
+// ends. Buffers stay valid until they are freed.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	first := !c.closed
@@ -313,15 +307,14 @@ func (c *Client) Close() error {
 	}
 }
 
-// Kill implements backend.Killer: the plugin is killed, or the connection to the daemon
-// ended.
+// Kill implements backend.Killer. It kills the plugin, or ends the connection to a daemon.
 func (c *Client) Kill(cause error) {
 	c.accuse(cause)
 	_ = c.peer.Kill(c.ctx)
 	c.lost(cause)
 }
 
-// shutDown does the work of Close; nothing begins any more.
+// shutDown does the work of Close. No new call begins any more.
 func (c *Client) shutDown() {
 	defer close(c.ended)
 	c.patiently(c.inside.Wait, 0)
@@ -351,9 +344,8 @@ func (c *Client) shutDown() {
 	<-c.life.Done()
 }
 
-// patiently runs f and waits for its end, as long as the plugin answers pings
-// and, unless limit is 0, no longer than that; then it kills the plugin. The
-// result is closed when f has ended.
+// patiently runs f and waits for it as long as the plugin answers pings and, unless limit is 0, no
+// longer than limit. Then it kills the plugin. The returned channel is closed when f has ended.
 func (c *Client) patiently(f func(), limit time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -382,7 +374,7 @@ func (c *Client) patiently(f func(), limit time.Duration) <-chan struct{} {
 // kill ends a plugin that takes too long to end.
 func (c *Client) kill() { _ = c.peer.Kill(c.ctx) }
 
-// answers pings, whatever the answer is.
+// answers reports whether the plugin answers a ping, with or without an error.
 func (c *Client) answers() bool {
 	ctx, cancel := context.WithTimeout(c.ctx, c.graces.answer)
 	defer cancel()

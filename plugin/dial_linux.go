@@ -74,15 +74,15 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 	return newClient(spec, info, reply, rpc, channel, l), nil
 }
 
-// connectTo connects to a socket, and reads what the daemon says first. pid is its
-// process, 0 when it is not to be seen from here.
+// connectTo connects to a socket and reads the daemon's first message. pid is the daemon's process,
+// or 0 if it is not visible from here.
 func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err error) {
 	owner, err := socketOwner(path)
 	if err != nil {
 		return nil, 0, err
 	}
-	// The kernel is asked to add the sender to each message: the socket's own
-	// credentials are those of who bound it, which may be a service manager.
+	// Ask the kernel to add the sender to each message. The credentials of the socket itself are
+	// those of whoever bound it, which may be a service manager.
 	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
 		return errors.Join(err, cerr)
@@ -122,7 +122,7 @@ func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err e
 	return shm.ChannelOf(conn), int(sender.Pid), hello.Accept()
 }
 
-// unreached says what helps when nobody listens.
+// unreached adds advice to the error if nobody listens or this user may not connect.
 func unreached(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
@@ -134,7 +134,7 @@ func unreached(err error) error {
 	return err
 }
 
-// senderOf returns who sent a message, as the kernel says.
+// senderOf returns the sender of a message, as the kernel reports it.
 func senderOf(oob []byte) (*unix.Ucred, error) {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -148,11 +148,10 @@ func senderOf(oob []byte) (*unix.Ucred, error) {
 	return nil, errors.New("the kernel does not say who listens there")
 }
 
-// socketOwner returns the user who may listen at a socket. Whoever listens is shown
-// scalars, so it refuses a socket that anybody could have put there but root, this user
-// and a user whom they trust. They trust a user, the daemon's, if they have made a folder
-// that only he can write to, as in /run: he is the answer then. Otherwise the answer is
-// whoever the socket belongs to.
+// socketOwner returns the user who may listen at a socket. Whoever listens is shown scalars, so it
+// refuses a socket that anybody but root, this user and the daemon's user could have put there. The
+// folder may belong to a user to whom root or this user must have given it, as in /run: he is the
+// daemon's user and the answer. Otherwise the answer is the owner of the socket.
 func socketOwner(path string) (owner int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, err
@@ -188,7 +187,7 @@ func socketOwner(path string) (owner int, err error) {
 	return owner, nil
 }
 
-// streams returns the two ends of the connection for calls.
+// streams returns the two ends of a new connection for calls.
 func streams() (ours net.Conn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -204,7 +203,7 @@ func streams() (ours net.Conn, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// dialled returns a dialer of a connection that is there.
+// dialled returns a dialer that hands out an existing connection.
 func dialled(c net.Conn) func(context.Context, string) (net.Conn, error) {
 	var used sync.Once
 	return func(context.Context, string) (conn net.Conn, err error) {
@@ -214,7 +213,7 @@ func dialled(c net.Conn) func(context.Context, string) (net.Conn, error) {
 	}
 }
 
-// link is a connection to a daemon, as a client's peer.
+// link is a client's peer when it is a daemon.
 type link struct {
 	process.Lifetime
 	path    string
@@ -225,7 +224,7 @@ type link struct {
 
 var _ peer = (*link)(nil)
 
-// newLink watches the channel: its end is the daemon's.
+// newLink watches the channel: when the channel ends, the daemon is gone.
 func newLink(path string, pid int, channel *shm.Channel, hangUp func()) *link {
 	life, exit := process.NewLifetime()
 	l := &link{Lifetime: life, path: path, process: pid, channel: channel, close: sync.OnceFunc(func() {
@@ -233,7 +232,7 @@ func newLink(path string, pid int, channel *shm.Channel, hangUp func()) *link {
 		hangUp()
 	})}
 	go func() {
-		// A daemon says nothing here but that it is there.
+		// The daemon sends nothing here; reading only shows when it ends.
 		for {
 			_, f, err := channel.Receive()
 			if f != nil {
@@ -254,7 +253,7 @@ func (l *link) End(patience time.Duration) {
 	l.Leave()
 }
 
-// Kill ends the connection: a daemon is not this process's to kill.
+// Kill ends the connection. The daemon itself is not this process's to kill.
 func (l *link) Kill(context.Context) error {
 	l.close()
 	return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSocketsThatOthersCouldPutThere: a prover shows its scalars to nobody but root,
-// its own user, and a user whom one of them has made a place.
+// TestSocketsThatOthersCouldPutThere: a prover shows its scalars only to root, to its own user, and
+// to a user to whom one of these has given a folder.
 func TestSocketsThatOthersCouldPutThere(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(open, 0o700); err != nil {
@@ -19,7 +19,7 @@ func TestSocketsThatOthersCouldPutThere(t *testing.T) {
 	if _, err := socketOwner(filepath.Join(open, "s")); err == nil {
 		t.Error("a prover would trust a socket in a folder that anybody can write to")
 	}
-	// Like /tmp: in a folder of one's own there.
+	// As in /tmp: this user's private folder in a shared one.
 	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +34,10 @@ func TestSocketsThatOthersCouldPutThere(t *testing.T) {
 		t.Errorf("a prover does not trust a folder of its own user's: %v", err)
 	}
 	if os.Geteuid() != 0 {
-		return // only root can be somebody else
+		return // only root can act as another user
 	}
 	const nobody = 65534
-	dir, err := os.MkdirTemp("/tmp", "daemon") // t.TempDir is below a folder of root's alone
+	dir, err := os.MkdirTemp("/tmp", "daemon") // t.TempDir is below a folder of root
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestSocketsThatOthersCouldPutThere(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// A place that root has made for another user is his to put a socket in, one
-	// that he has made where anybody can is not.
+	// In a folder that root has made for another user, that user may put a socket. In one that he
+	// has made in a shared folder, he may not.
 	anyones := filepath.Join(dir, "tmp")
 	if err := os.Mkdir(anyones, 0o700); err != nil {
 		t.Fatal(err)

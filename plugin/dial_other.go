@@ -10,10 +10,10 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// dial refuses.
+// dial fails: daemons need Linux.
 func dial(context.Context, Spec) (*Client, error) { return nil, noDaemon() }
 
-// Exec makes this process a daemon, on Linux.
+// Exec fails: daemons need Linux.
 func Exec(Spec, Daemon) error { return noDaemon() }
 
 func noDaemon() error {

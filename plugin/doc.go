@@ -1,12 +1,13 @@
-// Package plugin runs a backend in a process of its own. A host finds a
-// plugin's executable (Find, List), starts it (Open) and gets a
-// backend.Backend. Package engine starts it again after a crash. The plugin's own side
-// is package serve. Most programs open plugins by pippin.New, which calls this package.
+// Package plugin runs a backend in a separate process. A host finds a plugin's executable (Find,
+// List), starts it (Open) and gets a backend.Backend. Package engine starts it again after a crash.
+// The plugin's side is package serve. Most programs open plugins by pippin.New, which calls this
+// package.
 //
 //	b, err := plugin.Open(ctx, plugin.Spec{Name: "cuda"})
 //
-// Points and scalars go through sealed shared memory (package shm), messages
-// through gRPC (package proto). docs/protocol.md describes the protocol.
+// Points and scalars cross in sealed shared memory (package shm), messages through gRPC (package
+// proto) or, if they are small, through shared memory too (lane.go). docs/protocol.md describes the
+// protocol.
 //
 // Plugins need Linux. Elsewhere Open fails with backend.ErrUnsupported.
 //

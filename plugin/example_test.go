@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin"
 )
 
-// A plugin is an executable msm-backend-NAME. One that is not there is an error that has
-// every place that was looked at.
+// A plugin is an executable msm-backend-NAME. If there is none, the error lists every place that
+// was searched.
 func ExampleOpen() {
 	_, err := plugin.Open(context.Background(), plugin.Spec{
 		Name:   "nobody-has-this",

@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// Exec makes this process the daemon that the plugin of a Spec is: it returns
-// only when that cannot be. Of a Spec it takes Name, Search and Env.
+// Exec turns this process into the daemon that spec names. It returns only on an error. Of spec it
+// uses Name, Search and Env.
 func Exec(spec Spec, d Daemon) error {
 	spec, err := spec.withDefaults()
 	if err != nil {

@@ -10,26 +10,24 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
-// chunkBytes is how much is copied between two looks at the context and two
-// steps of the counter.
+// chunkBytes is how much is copied before the counter is moved and the context looked at again.
 const chunkBytes = 1 << 20
 
-// inlineBytes is the size up to which scalars are copied before the request
-// is sent: a goroutine and a counter would cost as much.
+// inlineBytes is the size up to which scalars are copied before the request is sent. For fewer
+// bytes a goroutine and a counter would take as long as the copy.
 const inlineBytes = 128 << 10
 
-// feed brings the scalars of one job to shared memory while the plugin
-// already works, and tells it by the counter how far it is.
+// feed copies the scalars of one job to shared memory while the plugin already works. The counter
+// tells the plugin how far the copy is.
 type feed struct {
-	dst     []byte // nil when the caller writes to shared memory himself
+	dst     []byte // nil if the caller writes to shared memory himself
 	src     []byte
 	counter *shm.Counter
-	ready   func(ctx context.Context, n int) error // the job's, or nil
+	ready   func(ctx context.Context, n int) error // Input.Ready of the job, or nil
 	scalar  int                                    // bytes of a scalar
 }
 
-// run works until all is ready or ctx ends. src is not read any more when it
-// returns.
+// run returns when all scalars are ready or ctx ends. Then src is no longer read.
 func (f *feed) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	chunk := chunkBytes / f.scalar * f.scalar
@@ -41,7 +39,7 @@ func (f *feed) run(ctx context.Context) error {
 		done    = make([]bool, chunks)
 		through int
 	)
-	// take answers chunks when nothing is left to do.
+	// take returns the next chunk to copy, or chunks when none is left.
 	take := func() (int, error) {
 		order.Lock()
 		defer order.Unlock()
@@ -88,8 +86,8 @@ func (f *feed) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// runFeeds runs the copying ones in the order of the jobs and the others
-// beside them. None reads the caller's memory when it returns.
+// runFeeds runs the feeds that copy in the order of the jobs, and the others beside them. When it
+// returns, none reads the caller's memory.
 func runFeeds(ctx context.Context, feeds []feed) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

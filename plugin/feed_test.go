@@ -14,11 +14,10 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
-const scalarBytes = 96 // of which no chunk is a whole number
+const scalarBytes = 96 // no chunk is a whole number of these
 
-// newFeeds returns feeds that copy sizes bytes each to shared memory. The race detector does
-// not follow what lies there: a counter orders the bytes before it, and the detector would
-// not see that either.
+// newFeeds returns feeds that copy sizes bytes each to shared memory, which the race detector does
+// not watch. It would report races there, because it does not see that the counter orders the bytes.
 func newFeeds(t *testing.T, sizes ...int) []feed {
 	t.Helper()
 	counters := shm.NewCounters()
@@ -46,7 +45,7 @@ func newFeeds(t *testing.T, sizes ...int) []feed {
 	return feeds
 }
 
-// says reports whether the feed's counter says that so many bytes are there.
+// says reports whether the feed's counter says that n bytes are there.
 func (f *feed) says(n int) bool {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -54,7 +53,7 @@ func (f *feed) says(n int) bool {
 	return shm.NewWaiters(1).Wait(over, r.Bytes()[f.counter.Offset()-r.Offset():], n, len(f.src)) == nil
 }
 
-// soon runs f, and says so when it does not end.
+// soon runs f, and fails if f does not end soon.
 func soon(t *testing.T, f func(ctx context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, errors.New("it waits for ever"))
@@ -62,8 +61,8 @@ func soon(t *testing.T, f func(ctx context.Context) error) error {
 	return f(ctx)
 }
 
-// TestFeed: all bytes come, scalars are asked for in order and before they are copied, and
-// the counter never says more than has come.
+// TestFeed: all bytes arrive, scalars are asked for in order and before they are copied, and the
+// counter never says more than has arrived.
 func TestFeed(t *testing.T) {
 	const chunk = chunkBytes / scalarBytes * scalarBytes
 	for _, size := range []int{scalarBytes, chunk, 5 * chunk, 7*chunk + scalarBytes} {
@@ -107,7 +106,8 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// TestFeedEnds: with the job's error or the context, and nothing that was not ready counts.
+// TestFeedEnds: a feed ends with the job's error or with the context. Scalars that were not ready
+// do not count.
 func TestFeedEnds(t *testing.T) {
 	own := errors.New("no witness")
 	ended, cancel := context.WithCancel(t.Context())
@@ -142,13 +142,13 @@ func TestFeedEnds(t *testing.T) {
 	}
 }
 
-// TestFeeds: those that copy come one after the other, as the plugin computes, and those
-// that do not are beside them.
+// TestFeeds: feeds that copy run one after the other, in the order in which the plugin computes.
+// The others run beside them.
 func TestFeeds(t *testing.T) {
 	feeds := newFeeds(t, 3*chunkBytes/scalarBytes*scalarBytes, scalarBytes, 2*chunkBytes/scalarBytes*scalarBytes, scalarBytes)
 	feeds[3].dst = nil
 	came := make(chan struct{})
-	feeds[0].ready = func(ctx context.Context, _ int) error { // waits for the last one, which is beside it
+	feeds[0].ready = func(ctx context.Context, _ int) error { // waits for the last feed, which runs beside it
 		select {
 		case <-came:
 			return nil

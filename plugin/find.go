@@ -22,23 +22,22 @@ const Prefix = "msm-backend-"
 // checksumSuffix names the file with a plugin's checksum, beside it.
 const checksumSuffix = ".sha256"
 
-// Search says where plugins may be and how they are trusted. The places are
-// looked at in the order of the fields. The zero value looks only beside the
-// running executable.
+// Search says where plugins may be and which are trusted. The places are searched in the order of
+// the fields. The zero value searches only beside the running executable.
 type Search struct {
-	// File is the path of the executable; nothing else is looked at then.
+	// File is the path of the executable; no other place is searched then.
 	File string
-	// Dirs are folders to look in first.
+	// Dirs are folders to search first.
 	Dirs []string
-	// Path is a list of folders as in the PATH variable, looked at last.
+	// Path is a list of folders, as in the variable PATH, to search last.
 	Path string
-	// NotBeside leaves the folder of the running executable out.
+	// NotBeside leaves out the folder of the running executable.
 	NotBeside bool
 
 	// Checksum is the SHA-256 that the executable must have, in hexadecimal.
 	Checksum string
-	// RequireChecksum refuses an executable that neither Checksum nor a file
-	// NAME.sha256 beside it vouches for.
+	// RequireChecksum refuses an executable for which neither Checksum nor a file NAME.sha256
+	// beside it gives a checksum.
 	RequireChecksum bool
 }
 
@@ -46,28 +45,27 @@ type Search struct {
 type Found struct {
 	Name string // without Prefix
 	Path string // with symbolic links resolved
-	// Checksum is the file's SHA-256 in hexadecimal. Only List fills it in:
-	// Open computes it when it has something to compare with.
+	// Checksum is the file's SHA-256 in hexadecimal. Only List sets it: Open computes it only if
+	// there is one to compare it with.
 	Checksum string
-	// Verified tells that a checksum was given for the file; List has
-	// compared it, Open does so just before it executes the file.
+	// Verified says that a checksum was given for the file. List has compared it; Open does so just
+	// before it executes the file.
 	Verified bool
-	// Problem is why Open would refuse it, or nil. Only List sets it.
+	// Problem says why Open would refuse the file, or is nil. Only List sets it.
 	Problem error
-	// HiddenBy is the path of the one of this name at which Find ends, if that is
+	// HiddenBy is the path of the executable of the same name at which Find ends, if that is
 	// another. Only List sets it.
 	HiddenBy string
 
 	want string
 }
 
-// NotFoundError is that there is no plugin to start. It wraps
-// backend.ErrUnavailable.
+// NotFoundError says that there is no plugin to start. It wraps backend.ErrUnavailable.
 type NotFoundError struct {
 	File string // name of the executable
-	// Unusable says of each that was found why it cannot be used.
+	// Unusable says of each executable found why it is unusable.
 	Unusable []string
-	// Looked is the paths where there was none.
+	// Looked lists the paths at which nothing was found.
 	Looked []string
 }
 
@@ -85,11 +83,11 @@ func (e *NotFoundError) Error() string {
 // Unwrap returns backend.ErrUnavailable.
 func (e *NotFoundError) Unwrap() error { return backend.ErrUnavailable }
 
-// Details returns a line for each place where there was none.
+// Details returns a line for each path at which nothing was found.
 func (e *NotFoundError) Details() []string {
 	var lines []string
 	if len(e.Looked)+len(e.Unusable) == 1 {
-		return nil // Error has it
+		return nil // the text of Error is enough
 	}
 	for _, path := range e.Looked {
 		lines = append(lines, path+": not there")
@@ -97,22 +95,22 @@ func (e *NotFoundError) Details() []string {
 	return lines
 }
 
-// errChecksum is that a checksum that was given for a file cannot be read.
+// errChecksum means that the checksum given for a file is unreadable.
 var errChecksum = errors.New("checksum")
 
-// untrusted is that others than root and this user can replace a file.
+// untrusted means that somebody other than root and this user can replace a file.
 type untrusted struct{ error }
 
-// ends reports whether Find looks no further after an executable that it refuses: one that
-// others can replace or whose checksum is malformed. Another one in its place would not be
-// what the user has installed.
+// ends reports whether Find stops at an executable that it refuses. It does if others can replace
+// the file or its checksum is malformed: going on would start an executable that the user did not
+// mean to install under that name.
 func ends(problem error) bool {
 	return errors.Is(problem, errChecksum) || errors.As(problem, &untrusted{})
 }
 
-// Find returns the executable that Open would start: the first of that name. None is a
-// *NotFoundError. One that others than root and this user can replace, or whose checksum
-// is malformed or cannot be read, is refused with backend.ErrUnavailable.
+// Find returns the executable that Open would start: the first of that name. If there is none, the
+// error is a *NotFoundError. Find refuses a file that somebody other than root and this user can
+// replace, or whose checksum is malformed or unreadable; the error wraps backend.ErrUnavailable.
 func Find(name string, s Search) (Found, error) {
 	if name == "" || strings.ContainsAny(name, `/\`+string(filepath.ListSeparator)) {
 		return Found{}, fmt.Errorf("%w: plugin name %q", backend.ErrInvalidInput, name)
@@ -134,9 +132,8 @@ func Find(name string, s Search) (Found, error) {
 	return Found{}, none
 }
 
-// List returns every executable with a plugin's name in the places of s, in the order of
-// Find, the ones that Find would refuse or not reach included.
-// It reads the files to compute their checksums.
+// List returns every executable with a plugin's name in the places of s, in the order of Find. It
+// includes those that Find would refuse or not reach. It reads each file to compute its checksum.
 func List(s Search) []Found {
 	var paths []string
 	if s.File != "" {
@@ -181,7 +178,7 @@ func List(s Search) []Found {
 	return all
 }
 
-// candidates returns the paths where an executable may be.
+// candidates returns the paths at which the executable may be.
 func (s *Search) candidates(file string) []string {
 	if s.File != "" {
 		return []string{s.File}
@@ -193,8 +190,8 @@ func (s *Search) candidates(file string) []string {
 	return paths
 }
 
-// dirs returns the folders to look in, each once. A relative entry of PATH would
-// make what is executed depend on where one stands, so it is left out.
+// dirs returns the folders to search, each once. It leaves out relative entries of Path: with them
+// the working directory would decide what is executed.
 func (s *Search) dirs() []string {
 	dirs := slices.Clone(s.Dirs)
 	if !s.NotBeside {
@@ -218,7 +215,7 @@ func (s *Search) dirs() []string {
 	return once
 }
 
-// examine decides whether path may be executed.
+// examine decides whether the file at path may be executed.
 func (s *Search) examine(name, path string) (Found, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -245,7 +242,7 @@ func (s *Search) examine(name, path string) (Found, error) {
 	return Found{Name: name, Path: real, Verified: want != "", want: want}, nil
 }
 
-// wanted returns the checksum that the file must have, or "" when none is given.
+// wanted returns the checksum that the file must have, or "" if none is given.
 func (s *Search) wanted(abs, real string) (string, error) {
 	if s.Checksum != "" {
 		sum, err := parseSum(s.Checksum)
@@ -283,7 +280,7 @@ func parseSum(s string) (string, error) {
 	return hex.EncodeToString(sum), nil
 }
 
-// readTrusted reads at most 4 KiB of a file that nobody else can change.
+// readTrusted reads at most 4 KiB of a file that only root and this user can change.
 func readTrusted(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", err
@@ -314,7 +311,7 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// globQuote keeps a folder's name from being read as a pattern.
+// globQuote quotes a folder's name so that it is not read as a pattern.
 func globQuote(dir string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(dir)
 }

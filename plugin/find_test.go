@@ -17,7 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/trust"
 )
 
-// place puts the test plugin into a new folder, as a plugin of that name.
+// place puts the test plugin into a new folder, under the name of a plugin.
 func place(t *testing.T, name string) (dir, path string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -112,8 +112,8 @@ func users(t *testing.T, passwd, group string) {
 	write(t, trust.GroupsFile, group, 0o644)
 }
 
-// TestPrivateGroup: what was made with umask 002 could not be used ("others can
-// write"), though nobody else is in the user's own group.
+// TestPrivateGroup: what was made with umask 002 could not be used ("others can write"), although
+// the user's group has no other member.
 func TestPrivateGroup(t *testing.T) {
 	me, mine := strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid())
 	i := "i:x:" + me + ":" + mine + "::/:/bin/sh\n"
@@ -134,7 +134,7 @@ func TestPrivateGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			users(t, c.passwd, c.group)
 			dir, path := place(t, "x")
-			if err := os.Remove(path); err != nil { // it may be a link to what others use
+			if err := os.Remove(path); err != nil { // it may be a link to a file that others use
 				t.Fatal(err)
 			}
 			write(t, path, "#!/bin/sh\n", 0o775)
@@ -158,8 +158,8 @@ func TestPrivateGroup(t *testing.T) {
 	}
 }
 
-// TestMalformedChecksum: the plugin beside a checksum that cannot be read was
-// passed over, and one that nobody vouches for taken instead.
+// TestMalformedChecksum: a plugin beside a malformed checksum was passed over, and another that
+// nobody vouches for was taken instead.
 func TestMalformedChecksum(t *testing.T) {
 	a, inA := place(t, "x")
 	b, _ := place(t, "x")
@@ -219,7 +219,7 @@ func TestFindTrustsNobody(t *testing.T) {
 		}
 		refused("folder above "+name, s, "others can write to "+filepath.Dir(dir))
 	}
-	// Through a link: both ends count.
+	// Through a link: the link and its target both count.
 	dir, path, _ := fresh()
 	links := t.TempDir()
 	if err := os.Symlink(path, filepath.Join(links, Prefix+"x")); err != nil {
@@ -241,7 +241,7 @@ func TestFindTrustsNobody(t *testing.T) {
 	}
 	refused("link's folder", linked, "others can write to "+links)
 
-	// A chain of links: who can change one in the middle chooses what is run.
+	// In a chain of links, whoever can change one in the middle chooses what is run.
 	if err := os.Chmod(links, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestFindTrustsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("a folder", s, "not a file")
-	// A refused one does not hide a good one further on.
+	// A refused executable does not hide a good one in a later place.
 	good, inGood := place(t, "x")
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func TestChecksum(t *testing.T) {
 	for _, c := range []struct {
 		name, side, explicit string
 		require              bool
-		says                 string // "" is success
+		says                 string // "" means success
 	}{
 		{"none", "", "", false, ""},
 		{"required", "", "", true, "a checksum is required"},
@@ -358,7 +358,7 @@ func TestChecksum(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// The checksum's own file must be trusted.
+	// The file with the checksum must be trusted too.
 	write(t, side, sum, 0o666)
 	s := Search{Dirs: []string{dir}, NotBeside: true}
 	if _, err := Find("test", s); err == nil || !strings.Contains(err.Error(), "others can write to "+side) {
@@ -406,12 +406,12 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestRefusedHidesOthers: one that others can replace is not passed over in silence for
-// another of its name, and a list says which are hidden by it.
+// TestRefusedHidesOthers: an executable that others can replace is not silently passed over for
+// another of its name. A list shows which ones it hides.
 func TestRefusedHidesOthers(t *testing.T) {
 	open, inOpen := place(t, "x")
 	good, inGood := place(t, "x")
-	if err := os.Remove(inOpen); err != nil { // it may be a link to what others use
+	if err := os.Remove(inOpen); err != nil { // it may be a link to a file that others use
 		t.Fatal(err)
 	}
 	write(t, inOpen, "#!/bin/sh\n", 0o777)
@@ -426,7 +426,7 @@ func TestRefusedHidesOthers(t *testing.T) {
 		all[1].Path != inGood || all[1].HiddenBy != all[0].Path {
 		t.Errorf("%+v", all)
 	}
-	// One that nobody may execute is none, as in PATH.
+	// A file that nobody may execute does not count, as in PATH.
 	if err := os.Chmod(inOpen, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -21,11 +21,11 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 )
 
-// hostEnv makes the test binary a host that waits to be killed; its value is
-// the mode of its plugin.
+// hostEnv makes the test binary a host that waits to be killed. Its value is the mode of the host's
+// plugin.
 const hostEnv = "PIPPIN_TEST_HOST"
 
-// hostMain opens a plugin, says which, and is in the middle of a call.
+// hostMain opens a plugin, prints its process and stays in the middle of a call.
 func hostMain() {
 	s := Spec{
 		Name: "test", Search: Search{Dirs: []string{os.Args[1]}}, Env: []string{"TESTPLUGIN=" + os.Getenv(hostEnv)},
@@ -47,8 +47,8 @@ func hostMain() {
 	fmt.Println("error", err)
 }
 
-// TestNoOrphan ends the host in the middle of a call, in every way that it can
-// end. Of the plugin and its children nothing is left, nor in TMPDIR.
+// TestNoOrphan ends the host in the middle of a call in every possible way. Nothing is left of the
+// plugin and its children, nor in TMPDIR.
 func TestNoOrphan(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode   string
@@ -75,7 +75,7 @@ func TestNoOrphan(t *testing.T) {
 			}
 			host := exec.Command(exe, plugintest.Dir(t))
 			host.Env = append(os.Environ(), hostEnv+"="+c.mode, "TMPDIR="+tmp)
-			// As in a terminal: the signal goes to the host's whole group.
+			// As in a terminal, the signal goes to the host's whole process group.
 			host.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			out, err := host.StdoutPipe()
 			if err != nil {
@@ -123,8 +123,8 @@ func TestNoOrphan(t *testing.T) {
 	}
 }
 
-// TestChildrenEndWithThePlugin: a process that the plugin started does not
-// outlive it, whoever ends it.
+// TestChildrenEndWithThePlugin: a process that the plugin started does not outlive the plugin,
+// whoever ends that.
 func TestChildrenEndWithThePlugin(t *testing.T) {
 	for name, end := range map[string]func(*Client){
 		"closed": func(c *Client) { c.Close() },
@@ -151,13 +151,13 @@ func TestChildrenEndWithThePlugin(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; one that nobody waited for does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid string) bool {
 	s := state(pid)
 	return s != "" && s != "Z"
 }
 
-// state is the letter for what a process does, or "".
+// state returns the letter of a process's state, or "".
 func state(pid string) string {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

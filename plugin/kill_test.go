@@ -14,9 +14,9 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 )
 
-// TestKilledAnytime kills the plugin at random moments of loads and calls.
-// Each of them succeeds or is ErrGone, at once; the next client with the
-// same Memory works, and no shared memory is lost.
+// TestKilledAnytime kills the plugin at random moments of loads and calls. Each call succeeds or
+// returns ErrGone at once. The next client with the same Memory works, and no shared memory is
+// lost.
 func TestKilledAnytime(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -30,7 +30,7 @@ func TestKilledAnytime(t *testing.T) {
 	var right, gone int
 	var mu sync.Mutex
 	var kept backend.Buffer // of a client long dead
-	var whole time.Duration // what the work below takes
+	var whole time.Duration // how long the work below takes
 	for range rounds {
 		c, err := Open(ctx, spec)
 		if err != nil {

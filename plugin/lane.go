@@ -13,25 +13,37 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// mostLanes is how many lanes a client has at most.
+// mostLanes is the largest number of lanes of a client.
 const mostLanes = 8
 
 var _ = [wire.MaxLanes - mostLanes]struct{}{}
 
-// lanes is those of a client.
+// lanes are the lanes of one client.
 type lanes struct {
 	c              *Client
-	on             bool // there may be lanes
+	on             bool // the plugin serves lanes
 	calls, answers *shm.Pool
 
 	mu     sync.Mutex
 	free   []*lane
 	opened int
 	ending bool
-	served sync.WaitGroup // by the plugin
+	served sync.WaitGroup // lanes that the plugin serves
 }
 
-// lane is one call after the other, its user's alone.
+// lane is the short way of small calls: a mailbox of shared memory in each direction. It carries
+// one call at a time, and its user has it alone until give.
+//
+//	        offset  0        4        8             64              16 KiB
+//	               +--------+--------+-------------+----------------+
+//	host  --call-->| number | length |      0      |   RunRequest   |--> plugin
+//	               +--------+--------+-------------+----------------+
+//	host <-answer--| number | length |      0      |   LaneAnswer   |<-- plugin
+//	               +--------+--------+-------------+----------------+
+//
+// The writer stores the message and its length first and the number of the call last. The reader
+// sleeps in the kernel until the number changes (futex), so no other thread has to run in between.
+// An answer has the number of its call.
 type lane struct {
 	call, answer *shm.Region
 	number       uint32 // of the last call
@@ -45,8 +57,8 @@ func (l *lanes) init(c *Client, on bool) {
 	l.calls, l.answers = pool(false), pool(true)
 }
 
-// take returns a lane for a call, until give, and the message to post there, or nil: the
-// call goes through gRPC.
+// take returns a lane for a call, which the caller gives back with give, and the message to post
+// there. It returns nil if the call must go through gRPC.
 func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	answers := 0
 	for _, n := range k.sizes {
@@ -66,7 +78,7 @@ func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 func (l *lanes) idle(ctx context.Context) *lane {
 	l.mu.Lock()
 	if n := len(l.free); n > 0 {
-		found := l.free[n-1] // whose thread has slept least
+		found := l.free[n-1] // the last one used: its thread has slept least
 		l.free = l.free[:n-1]
 		l.mu.Unlock()
 		return found
@@ -80,8 +92,8 @@ func (l *lanes) idle(ctx context.Context) *lane {
 	return l.open(ctx)
 }
 
-// open has the plugin serve a lane more. Where there is no room for it nobody asks
-// again.
+// open makes the plugin serve one more lane. If there is no room for it, no lane is opened any
+// more.
 func (l *lanes) open(ctx context.Context) *lane {
 	var made lane
 	if err := l.makeRoom(ctx, &made); err != nil {
@@ -103,7 +115,7 @@ func (l *lanes) open(ctx context.Context) *lane {
 	return &made
 }
 
-// makeRoom takes memory for a lane and shows it to the plugin. It is zero.
+// makeRoom takes zeroed memory for a lane and shows it to the plugin.
 func (l *lanes) makeRoom(ctx context.Context, made *lane) (err error) {
 	if made.call, err = l.calls.Keep(ctx, wire.LaneBytes); err != nil {
 		return err
@@ -114,7 +126,7 @@ func (l *lanes) makeRoom(ctx context.Context, made *lane) (err error) {
 	return errors.Join(l.c.arenas.attach(ctx, made.call), l.c.arenas.attach(ctx, made.answer))
 }
 
-// left notes that the plugin serves a lane no more.
+// left handles the end of a lane in the plugin. Unless we ended it, the plugin is lost.
 func (l *lanes) left(err error) {
 	l.mu.Lock()
 	ending := l.ending
@@ -139,7 +151,7 @@ func (l *lanes) give(back *lane) {
 	l.free = append(l.free, back)
 }
 
-// end has the plugin serve none any more, and waits for that. No call is in a lane.
+// end ends all lanes and waits until the plugin serves none. No lane may have a call.
 func (l *lanes) end() {
 	l.mu.Lock()
 	l.ending = true
@@ -174,7 +186,7 @@ func (l *lane) ask(message []byte) {
 	shm.Mailbox(l.call.Bytes()).Post(l.number, message)
 }
 
-// await waits for the answer to what was asked.
+// await waits for the answer to the call that was asked.
 func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
 	message, err := shm.Mailbox(l.answer.Bytes()).Await(ctx, l.number)
 	if err != nil {
@@ -183,7 +195,7 @@ func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
 	answer := &proto.LaneAnswer{}
 	err = wireformat.Unmarshal(message, answer)
 	for _, b := range [][]byte{message, l.answer.Bytes()[shm.MailboxHead:][:len(message)]} {
-		clear(b) // it may be what was read of vectors
+		clear(b) // it may hold elements of vectors that were read
 	}
 	return answer, err
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// count is how many lanes a client has opened.
+// count returns how many lanes a client has opened.
 func (l *lanes) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.opened
 }
 
-// busy is how many of them a call uses.
+// busy returns how many lanes are used by calls.
 func (l *lanes) busy() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.opened - len(l.free)
 }
 
-// TestLanes: a caller has one lane, many have no more than there may be, and all
-// get their own answers; a request without room goes the other way.
+// TestLanes: a single caller has one lane, and many callers have no more than is allowed. All get
+// their own answers. A request without room goes through gRPC.
 func TestLanes(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	x := plugintest.NewBN(1000)
@@ -65,7 +65,7 @@ func TestLanes(t *testing.T) {
 	if n := c.lanes.count(); n < 2 || n > mostLanes {
 		t.Errorf("%d lanes for %d callers", n, 4*mostLanes)
 	}
-	jobs := make([]backend.Job, wire.LaneRoom/64) // whose answers alone are too long
+	jobs := make([]backend.Job, wire.LaneRoom/64) // their answers alone are too long
 	for i := range jobs {
 		jobs[i] = backend.Job{Bases: id, Offset: i, Count: 2, Input: backend.Input{Bytes: x.Scalars[32*i : 32*(i+2)]}}
 	}
@@ -80,7 +80,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestInstrumentedCalls: with options of gRPC's own, calls go through it.
+// TestInstrumentedCalls: with options of gRPC, calls go through gRPC.
 func TestInstrumentedCalls(t *testing.T) {
 	s := spec(t, "")
 	s.GRPC = []grpc.DialOption{grpc.WithUserAgent("test")}

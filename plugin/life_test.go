@@ -25,7 +25,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// within fails when f does not end in time, and waits for it all the same.
+// within fails the test if f does not end in time, but waits for f in any case.
 func within(t *testing.T, limit time.Duration, what string, f func()) {
 	t.Helper()
 	begin := time.Now()
@@ -35,7 +35,7 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 	}
 }
 
-// stopped is a plugin that SIGSTOP has stopped, with bases and a space.
+// stopped opens a plugin with bases and a space and stops it with SIGSTOP.
 func stopped(t *testing.T) (*Client, plugintest.BN, backend.BasesID, backend.SpaceID) {
 	t.Helper()
 	c := mustOpen(t, spec(t, ""))
@@ -43,11 +43,11 @@ func stopped(t *testing.T) (*Client, plugintest.BN, backend.BasesID, backend.Spa
 	id := plugintest.Load(t, c, b.Bases())
 	space := plugintest.Space(t, c, 100)
 	stop(t, c)
-	c.graces.ping, c.graces.answer = 100*time.Millisecond, 300*time.Millisecond // it never will
+	c.graces.ping, c.graces.answer = 100*time.Millisecond, 300*time.Millisecond // the plugin never answers
 	return c, b, id, space
 }
 
-// stop stops a plugin's process and waits until it stands.
+// stop stops a plugin's process and waits until it has stopped.
 func stop(t *testing.T, c *Client) {
 	t.Helper()
 	if err := syscall.Kill(c.Info().PID, syscall.SIGSTOP); err != nil {
@@ -56,9 +56,8 @@ func stop(t *testing.T, c *Client) {
 	plugintest.Eventually(t, time.Minute, "the plugin stands", func() bool { return state(processOf(c).ID()) == "T" })
 }
 
-// TestStoppedPlugin: a plugin that is stopped answers nothing, and still every
-// call obeys its context and the host gets rid of it, with the limits that it
-// has by default.
+// TestStoppedPlugin: a stopped plugin answers nothing. Yet every call obeys its context, and the
+// host gets rid of the plugin within the default limits.
 func TestStoppedPlugin(t *testing.T) {
 	t.Parallel()
 	c, b, id, space := stopped(t)
@@ -88,16 +87,16 @@ func TestStoppedPlugin(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// A large buffer is wiped behind the caller's back.
+	// A large buffer is wiped after the call has returned.
 	plugintest.Eventually(t, time.Minute, "buffers are given back", func() bool { return c.pool.InUse() == 0 && c.replies.InUse() == 0 })
 }
 
-// TestCloseEndsCallsOfAStoppedPlugin: calls without a deadline end with Close,
-// and say that the plugin is gone.
+// TestCloseEndsCallsOfAStoppedPlugin: Close ends calls without a deadline, and they say that the
+// plugin is gone.
 func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 	t.Parallel()
 	c, b, id, space := stopped(t)
-	second := space + 1 // which the plugin need not know: it does not answer
+	second := space + 1 // the plugin need not know it: it does not answer
 	c.kept.PutSpace(second, backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 100}, struct{}{})
 	var wg sync.WaitGroup
 	for what, f := range map[string]func() error{
@@ -123,7 +122,7 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(500 * time.Millisecond) // so that they are on their way on a busy machine too; without, they are ErrClosed or gone
+	time.Sleep(500 * time.Millisecond) // so that they are under way even on a busy machine; otherwise they are ErrClosed or gone
 	within(t, 20*time.Second, "Close", func() { c.Close() })
 	wg.Wait()
 	select {
@@ -133,8 +132,7 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForLongCalls: a call may last as long as it needs while the
-// plugin answers pings.
+// TestCloseWaitsForLongCalls: a call may last as long as the plugin answers pings.
 func TestCloseWaitsForLongCalls(t *testing.T) {
 	t.Parallel()
 	var log plugintest.Capture
@@ -164,7 +162,7 @@ func TestCloseWaitsForLongCalls(t *testing.T) {
 	}
 }
 
-// TestPing: answered while a call computes, not while the process is stopped.
+// TestPing: a ping is answered while a call computes, but not while the process is stopped.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	var log plugintest.Capture
@@ -212,7 +210,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestDone: closed when the process is gone, and when it was given up.
+// TestDone: Done is closed when the process is gone, and when it was given up.
 func TestDone(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(*Client){
@@ -235,8 +233,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestUnkillable: a process that SIGKILL does not end, as one that waits in a
-// broken driver, holds up nobody for ever.
+// TestUnkillable: a process that SIGKILL does not end, such as one that waits in a broken driver,
+// delays nobody for ever.
 func TestUnkillable(t *testing.T) {
 	t.Parallel()
 	c, b, id, _ := stopped(t)
@@ -273,9 +271,9 @@ func TestUnkillable(t *testing.T) {
 	}
 }
 
-// TestOwnTroubleIsNotInvalidInput: what goes wrong in the plugin itself is the
-// backend's fault, at once and not after a time-out, so that another backend
-// takes the call.
+// TestOwnTroubleIsNotInvalidInput: if something goes wrong in the plugin itself, that is the
+// backend's fault, and is so at once and not after a time-out, so that another backend takes the
+// call.
 func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 	t.Parallel()
 	for mode, says := range map[string]string{
@@ -306,7 +304,7 @@ func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 			}
 		})
 	}
-	// What only the plugin can see is believed.
+	// If only the plugin can check the input, its verdict is believed.
 	c := mustOpen(t, spec(t, "blames"))
 	b := plugintest.NewBN(10)
 	id := plugintest.Load(t, c, b.Bases())
@@ -316,7 +314,7 @@ func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 	}
 }
 
-// TestSixtyFourLoads: more loads at once than the plugin takes descriptors.
+// TestSixtyFourLoads begins more loads at once than the plugin accepts descriptors.
 func TestSixtyFourLoads(t *testing.T) {
 	t.Parallel()
 	c := mustOpen(t, spec(t, ""))
@@ -324,7 +322,7 @@ func TestSixtyFourLoads(t *testing.T) {
 	file := b.File(t)
 	var wg sync.WaitGroup
 	begin := time.Now()
-	// Stopped, it asks for none while they arrive.
+	// While it is stopped, they arrive but it asks for none.
 	stop(t, c)
 	for i := range 64 {
 		wg.Go(func() {
@@ -353,7 +351,7 @@ func TestSixtyFourLoads(t *testing.T) {
 	}
 }
 
-// TestLoadsThatAreGivenUp: a plugin that answers no load does not collect them.
+// TestLoadsThatAreGivenUp: given up loads do not pile up in a plugin that answers no load.
 func TestLoadsThatAreGivenUp(t *testing.T) {
 	t.Parallel()
 	c, b, _, _ := stopped(t)
@@ -370,7 +368,7 @@ func TestLoadsThatAreGivenUp(t *testing.T) {
 	}
 }
 
-// counted is an instrumentation as a host may have.
+// counted is an instrumentation such as a host may have.
 type counted struct{ calls atomic.Int64 }
 
 func (c *counted) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
@@ -384,7 +382,7 @@ func (*counted) HandleRPC(context.Context, stats.RPCStats)                      
 func (*counted) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (*counted) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// TestInstrumentation: both sides take options of gRPC.
+// TestInstrumentation: both sides accept options of gRPC.
 func TestInstrumentation(t *testing.T) {
 	t.Parallel()
 	var log plugintest.Capture

@@ -15,26 +15,25 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// load is one LoadBases on the way.
+// load is one LoadBases under way.
 type load struct {
 	c       *Client
 	stream  grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply]
 	sent    chan *shm.Region // sent and not yet acknowledged, in order
-	wanted  chan struct{}    // closed when the plugin does not know the digest
+	wanted  chan struct{}    // closed when the plugin asks for the points, since it does not know their digest
 	ended   chan struct{}    // closed when the plugin has answered or is gone
-	checked bool             // the plugin looks at the points
+	checked bool             // the plugin checks the points
 	id      backend.BasesID  // valid after ended
 	err     error            // valid after ended
 
 	sending sync.Mutex // gRPC allows one Send or CloseSend at a time
 }
 
-// maxChunks bounds the chunks on the way, however small they are.
+// maxChunks bounds the number of chunks under way, however small they are.
 const maxChunks = 16
 
-// LoadBases implements backend.Backend. The plugin reads a regular file by
-// itself; anything else goes through a bounded piece of shared memory, chunk
-// by chunk, and is not referred to afterwards.
+// LoadBases implements backend.Backend. The plugin reads a regular file by itself. Other bases go
+// through a bounded piece of shared memory, chunk by chunk, and are not read afterwards.
 func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.BasesID, err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
@@ -89,14 +88,14 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 			err = backend.Ended(run)
 		}
 	}
-	// Nothing of the caller's is read any more; the plugin still has to stop.
+	// The caller's memory is no longer read, but the plugin still has to stop.
 	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Abort{Abort: &proto.LoadAbort{}}})
 	c.background(l.abandon)
 	return 0, err
 }
 
-// openLoad sends the descriptor of a file, if there is one, and opens the
-// stream of a load.
+// openLoad opens the stream of a load. If the bases are in a file, it first sends the file's
+// descriptor.
 func (c *Client) openLoad(ctx context.Context,
 	b *backend.Bases) (stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply], file *proto.FileSource, err error) {
 	if b.File != nil {
@@ -110,7 +109,7 @@ func (c *Client) openLoad(ctx context.Context,
 	return stream, file, nil
 }
 
-// loadedAs takes the plugin's answer.
+// loadedAs takes the plugin's answer and keeps the bases under their id.
 func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	if l.err != nil {
 		return 0, l.err
@@ -121,8 +120,8 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	return l.id, nil
 }
 
-// digestOf returns what bases are recognised by, nothing for those that can be read
-// only once, or that the plugin reads from a file by itself.
+// digestOf returns the digest by which the plugin may know the bases. It returns none if the bases
+// can be read only once, or if the plugin reads them from a file by itself.
 func digestOf(ctx context.Context, b *backend.Bases) ([]byte, error) {
 	d, known := b.KnownDigest()
 	if !known && b.Bytes == nil {
@@ -137,8 +136,8 @@ func digestOf(ctx context.Context, b *backend.Bases) ([]byte, error) {
 	return d[:], nil
 }
 
-// asked waits until the plugin wants the points; it does not when it knows their
-// digest, or has failed.
+// asked waits until the plugin asks for the points, and reports whether it did. It does not ask if
+// it knows their digest or has failed.
 func (l *load) asked(ctx context.Context, digest []byte) bool {
 	if len(digest) == 0 {
 		return true
@@ -151,14 +150,14 @@ func (l *load) asked(ctx context.Context, digest []byte) bool {
 	}
 }
 
-// send sends a message. It fails only when the stream has ended, and then receive knows why.
+// send sends a message. It fails only if the stream has ended, and then receive gets the reason.
 func (l *load) send(m *proto.LoadRequest) {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	_ = l.stream.Send(m)
 }
 
-// closeSend tells the plugin that no more comes; what is sent afterwards is an error.
+// closeSend tells the plugin that no message follows. Sending after it is an error.
 func (l *load) closeSend() {
 	l.sending.Lock()
 	defer l.sending.Unlock()
@@ -168,9 +167,9 @@ func (l *load) closeSend() {
 // errEnded stops the feeding of a load that the plugin has ended.
 var errEnded = errors.New("the plugin ended the load")
 
-// feed copies the bases to buffers in shared memory and sends them, the last
-// when the source has ended: the plugin answers when it has them all, and a
-// source that is too long must be found before.
+// feed copies the bases to buffers in shared memory and sends them. It sends the last buffer only
+// after the source has ended: the plugin answers once it has all points, and a source with too many
+// must be noticed before that.
 func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 	var buf *shm.Region
 	filled := 0
@@ -212,8 +211,8 @@ func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 	return nil
 }
 
-// sendChunk sends the filled bytes of a buffer. After an error it is the
-// caller's still.
+// sendChunk sends the filled bytes of a buffer. After an error the buffer still belongs to the
+// caller.
 func (l *load) sendChunk(ctx context.Context, buf *shm.Region, filled int) error {
 	select {
 	case l.sent <- buf:
@@ -224,7 +223,7 @@ func (l *load) sendChunk(ctx context.Context, buf *shm.Region, filled int) error
 	return nil
 }
 
-// buffer waits for room in the staging memory.
+// buffer waits for a free buffer in the staging memory.
 func (l *load) buffer(ctx context.Context, size int) (*shm.Region, error) {
 	rs, err := l.c.staging.Acquire(ctx, size)
 	if err != nil {
@@ -237,8 +236,8 @@ func (l *load) buffer(ctx context.Context, size int) (*shm.Region, error) {
 	return rs[0], nil
 }
 
-// receive takes acknowledgements until the plugin's answer. When it returns
-// the plugin reads nothing any more: it has answered or exited.
+// receive takes acknowledgements until the plugin's answer. When it returns, the plugin no longer
+// reads our memory: it has answered or exited.
 func (l *load) receive() {
 	var consumed uint64
 	told := false
@@ -275,14 +274,13 @@ func (l *load) receive() {
 		}
 	}
 	if l.err == nil {
-		// The stream ends after the answer, and gRPC wants to see that.
+		// gRPC frees the stream only when its end is read.
 		l.closeSend()
 		_, _ = l.stream.Recv()
 	}
 }
 
-// drain gives the buffers back that were never acknowledged. For after both
-// feed and receive.
+// drain gives back the buffers that were never acknowledged. Call it after both feed and receive.
 func (l *load) drain() {
 	for {
 		select {
@@ -294,7 +292,7 @@ func (l *load) drain() {
 	}
 }
 
-// abandon waits for the end of a load that nobody wants, and frees its bases.
+// abandon waits for the end of a load that is no longer wanted, and frees its bases.
 func (l *load) abandon() {
 	<-l.ended
 	l.drain()
@@ -303,14 +301,14 @@ func (l *load) abandon() {
 	}
 }
 
-// sendFile passes the descriptor of a bases file.
+// sendFile sends the plugin the descriptor of a file of bases.
 func (c *Client) sendFile(b *backend.Bases) (*proto.FileSource, error) {
 	st, err := b.File.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("%w: bases file: %w", backend.ErrInvalidInput, err)
 	}
 	if !st.Mode().IsRegular() {
-		return nil, nil // read here
+		return nil, nil // not a regular file: it is read here
 	}
 	src := &proto.FileSource{Id: c.files.Add(1), Offset: uint64(b.FileOffset)}
 	f, err := readOnly(b.File)

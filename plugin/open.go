@@ -21,44 +21,44 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// Spec says which plugin to start and how, or which daemon to connect to. The zero
-// value of every field but Name is the default.
+// Spec says which plugin to start and how, or which daemon to connect to. The zero value of every
+// field except Name is the default.
 type Spec struct {
 	// Name is the NAME of the executable msm-backend-NAME.
 	Name string
 	// Search says where the executable may be.
 	Search Search
-	// Socket is the path of a daemon's socket. Nothing is started then: the backend
-	// is a session of the daemon's, and Name is what errors call it.
+	// Socket is the path of a daemon's socket. If it is set, Open starts nothing: the backend is a
+	// session of the daemon, and errors call it Name.
 	Socket string
 	// Args are the plugin's arguments.
 	Args []string
-	// Env is added to the plugin's environment, as NAME=VALUE. Of the host's
-	// it has what docs/protocol.md lists.
+	// Env is added to the plugin's environment, as NAME=VALUE. Of the host's environment the plugin
+	// gets what docs/protocol.md lists.
 	Env []string
-	// GRPC is added to the options of the connection, such as the handler of
-	// an instrumentation:
+	// GRPC is added to the options of the connection. It is for the handler of an instrumentation,
+	// such as
 	//	grpc.WithStatsHandler(otelgrpc.NewClientHandler())
 	GRPC []grpc.DialOption
-	// Logger takes what the plugin logs and writes to stderr; nil discards it.
+	// Logger gets what the plugin logs or writes to stderr; nil discards it.
 	Logger *slog.Logger
 	// StartTimeout bounds the start, the opening of the backend included: 0
 	// is 30 seconds.
 	StartTimeout time.Duration
-	// Budget bounds the shared memory for scalars, in bytes, and that for
-	// vectors that are read: 0 is half of the memory that this process may have.
+	// Budget bounds the shared memory for scalars, and separately that for vectors that are read,
+	// in bytes: 0 is half of the memory that this process may have.
 	Budget int64
-	// Memory is where scalars go; nil is memory of the client's own. It must outlive the
+	// Memory is where scalars are put; nil is memory of this client alone. It must outlive the
 	// client.
 	Memory *Memory
-	// StagingBytes bounds the shared memory that bases go through: 0 is
-	// 96 MiB, in chunks of a third.
+	// StagingBytes bounds the shared memory that bases go through: 0 is 96 MiB. A chunk is a third
+	// of it.
 	StagingBytes int
 
 	answers int64 // bounds the shared memory for vectors that are read, 0 as Budget
 }
 
-// limit keeps to what a daemon lets a session have of shared memory.
+// limit lowers the bounds to the shared memory that a daemon allows a session.
 func (s *Spec) limit(most uint64) {
 	inputs, answers, staging := wire.Divide(most)
 	if s.Budget <= 0 {
@@ -93,11 +93,11 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// Open finds and starts a plugin and opens the backend in it. The client owns the process:
-// Close ends it, and when this process dies the plugin ends itself. With Spec.Socket it
-// connects to a daemon, and owns the session. A plugin that cannot be found, trusted or
-// started, or whose backend cannot be opened, is backend.ErrUnavailable with what the
-// plugin said; a system without sealed shared memory is backend.ErrUnsupported.
+// Open finds and starts a plugin and opens its backend. The client owns the process: Close ends it,
+// and if this process dies the plugin ends by itself. With Spec.Socket, Open connects to a daemon,
+// and the client owns the session. If the plugin is not found, not trusted or does not start, or
+// its backend does not open, the error wraps backend.ErrUnavailable and has what the plugin said.
+// On a system without sealed shared memory it wraps backend.ErrUnsupported.
 func Open(ctx context.Context, spec Spec) (*Client, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -117,7 +117,7 @@ func Open(ctx context.Context, spec Spec) (*Client, error) {
 	return start(ctx, spec, found)
 }
 
-// start launches what was found and opens the backend in it.
+// start starts the plugin that was found and opens its backend.
 func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	if err := CheckTemp(os.TempDir()); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	return newClient(spec, info, reply, rpc, started.Channel, started), nil
 }
 
-// describe opens the backend and asks what it is.
+// describe opens the backend and asks for its Info.
 func describe(ctx context.Context, spec Spec, rpc proto.BackendClient) (info backend.Info, reply *proto.OpenReply, err error) {
 	logger := spec.Logger.With("plugin", spec.Name)
 	reply, err = rpc.Open(ctx, &proto.OpenRequest{LogLevel: int32(logs.Lowest(logger))})
@@ -161,12 +161,11 @@ func describe(ctx context.Context, spec Spec, rpc proto.BackendClient) (info bac
 	return info, reply, nil
 }
 
-// socketName is the longest path that go-plugin puts below the folder for temporary
-// files.
+// socketName is the longest path that go-plugin appends to the folder for temporary files.
 const socketName = "/plugin-dir4294967295/plugin4294967295"
 
-// CheckShared tells why memory cannot be shared with a plugin here, or nil. Open fails
-// where it cannot.
+// CheckShared returns why memory cannot be shared with a plugin here, or nil. If it cannot, Open
+// fails.
 func CheckShared() error {
 	arena, err := shm.NewArena(shm.PageSize)
 	if err == nil {
@@ -175,9 +174,8 @@ func CheckShared() error {
 	return err
 }
 
-// CheckTemp refuses a folder for temporary files (os.TempDir) in which a plugin's
-// socket cannot be: one whose path leaves no room for it, and one that cannot be
-// written. Open does so with backend.ErrUnavailable.
+// CheckTemp refuses a folder for temporary files (os.TempDir) that cannot hold a plugin's socket:
+// its path is too long, or it is not writable. Open refuses it too, with backend.ErrUnavailable.
 func CheckTemp(tmp string) error {
 	if most := wire.MaxSocketPath - len(socketName); len(tmp) > most {
 		return fmt.Errorf("%w: the path of the folder for temporary files has %d bytes, with more than %d "+
@@ -196,8 +194,8 @@ func CheckTemp(tmp string) error {
 	return nil
 }
 
-// overdue reports whether a remote call failed because ctx ended. The plugin
-// knows the deadline too, and its own clock may be a little ahead.
+// overdue reports whether a remote call failed because ctx ended. The plugin enforces the same
+// deadline, and its clock may be a little ahead of ours.
 func overdue(ctx context.Context, err error) bool {
 	if status.Code(err) == codes.DeadlineExceeded {
 		select {
@@ -208,7 +206,7 @@ func overdue(ctx context.Context, err error) bool {
 	return ctx.Err() != nil
 }
 
-// verify compares a plugin with the checksum that was found for it.
+// verify compares the plugin's file with the checksum given for it.
 func verify(f Found) error {
 	if f.want == "" {
 		return nil

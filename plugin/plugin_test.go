@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// spec is the test plugin misbehaving as mode says.
+// spec returns a Spec of the test plugin, which misbehaves as mode says.
 func spec(t testing.TB, mode string) Spec {
 	return Spec{
 		Name:         "test",

@@ -77,12 +77,12 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 	return c.Run(ctx, backend.Steps(jobs))
 }
 
-// Run implements backend.Programs. Inputs in a buffer of Alloc are used where they are;
-// others are copied to shared memory, which is wiped afterwards. What is read crosses
-// through shared memory too, unless it is small; the rest of a program, its constants
-// and points included, is part of a message, which is not wiped. A program is at most
-// 16384 steps, and its message 1 MiB long. When ctx ends Run returns as soon as no input of the
-// caller is read, and the plugin is told to give up.
+// Run implements backend.Programs. Inputs in a buffer of Alloc are used in place. Others are copied
+// to shared memory, which is wiped afterwards. What a program reads crosses in shared memory too,
+// unless it is small. The rest of a program, including its constants and points, is part of a
+// message, which is not wiped. A program has at most 16384 steps and its message at most 1 MiB.
+// When ctx ends, Run returns as soon as the caller's inputs are no longer read, and the plugin is
+// told to give up.
 func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
@@ -111,15 +111,15 @@ func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err
 	return k.do(run)
 }
 
-// abandoned are programs whose callers have gone and which may not have ended, nor even
-// begun, at the plugin, by the spaces that they use: the next one over a space waits for
-// them, since it may be in another lane and be there first.
+// abandoned are the programs whose callers have gone, by the spaces that they use. The plugin may
+// not have ended them, or even begun them. So the next program over such a space waits: in another
+// lane it could overtake them.
 type abandoned struct {
 	mu sync.Mutex
 	of map[backend.SpaceID][]chan struct{}
 }
 
-// add notes a program, until over.
+// add records a program until over is called.
 func (a *abandoned) add(spaces []backend.SpaceID) (over func()) {
 	ended := make(chan struct{})
 	a.mu.Lock()
@@ -143,7 +143,7 @@ func (a *abandoned) add(spaces []backend.SpaceID) (over func()) {
 	}
 }
 
-// wait returns when no abandoned program uses any of the spaces.
+// wait waits until no abandoned program uses any of the spaces.
 func (a *abandoned) wait(ctx context.Context, spaces []backend.SpaceID) error {
 	a.mu.Lock()
 	var running []chan struct{}
@@ -166,17 +166,17 @@ type read struct {
 	step   int
 	size   int
 	region *shm.Region
-	at     *proto.Place // says where
+	at     *proto.Place // the place in the request that names region
 }
 
-// placeBytes is what a place takes in a request without its regions, at most, and
-// requestBytes what all else takes beside the program.
+// placeBytes is the most that a place takes in a request, without its regions. requestBytes is the
+// most that everything else takes, without the program.
 const (
 	placeBytes   = 8
 	requestBytes = 32
 )
 
-// translate makes the request, but for where its places are.
+// translate makes the request, except for where its places are.
 func (k *call) translate(steps []backend.Step, in backend.Memory) error {
 	if len(steps) > wire.MaxSteps {
 		return fmt.Errorf("%w: %d steps in a program, a plugin takes %d", backend.ErrUnsupported, len(steps), wire.MaxSteps)
@@ -216,14 +216,14 @@ func (k *call) translate(steps []backend.Step, in backend.Memory) error {
 	return nil
 }
 
-// place adds a place of step i, which is not before that of any other.
+// place adds a place of step i. Places are added in the order of steps.
 func (k *call) place(i int) *proto.Place {
 	p := &proto.Place{Step: uint32(i)}
 	k.req.Places = append(k.req.Places, p)
 	return p
 }
 
-// give adds the input of step i, of count elements.
+// give adds the input of step i, which has count elements.
 func (k *call) give(i int, s backend.Step, in backend.Input, count int) {
 	if len(in.Bytes) == 0 {
 		return
@@ -256,8 +256,7 @@ func (k *call) makeRoom(ctx context.Context) error {
 	return nil
 }
 
-// collect adds what was read in shared memory to the other answers: the regions are
-// wiped.
+// collect adds the answers that were read in shared memory to the others, and wipes their regions.
 func (k *call) collect(answers [][]byte) {
 	for i, size := range k.sizes {
 		if size == 0 {

@@ -21,7 +21,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// everything is a program with every kind of step, and every field in use.
+// everything returns a program with every kind of step and every field in use.
 func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []backend.Step {
 	in := func(s backend.SpaceID, offset, count int) backend.Range {
 		return backend.Range{Space: s, Offset: offset, Count: count}
@@ -63,8 +63,8 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 	}
 }
 
-// TestProgram: every kind of step arrives as it was sent, and so do the answers:
-// a program through the plugin does what it does in this process.
+// TestProgram: every kind of step arrives as it was sent, and so do the answers. A program gives
+// the same answers through the plugin as in this process.
 func TestProgram(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	here := &fake.Backend{}
@@ -107,7 +107,7 @@ func TestProgram(t *testing.T) {
 	if got, err := c.Run(ctx, nil); err != nil || len(got) != 0 {
 		t.Errorf("no steps: %v, %v", got, err)
 	}
-	// Elements in a buffer are read where they are.
+	// Elements in a buffer are read in place.
 	buf, err := c.Alloc(ctx, len(elements))
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +140,8 @@ func TestProgram(t *testing.T) {
 	settled(t, c, 0)
 }
 
-// TestManyIndices: indices that are too many for a quick copy are there before the program
-// is, for they have no counter.
+// TestManyIndices: indices have no counter, so even many of them are copied before the request is
+// sent.
 func TestManyIndices(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	const n = inlineBytes/4 + 1
@@ -161,11 +161,11 @@ func TestManyIndices(t *testing.T) {
 	}
 }
 
-// TestProgramLeavesNothing: what was written and read is nowhere in shared
-// memory afterwards, whichever way it went.
+// TestProgramLeavesNothing: afterwards nothing that was written or read is left in shared memory,
+// whichever way it crossed.
 func TestProgramLeavesNothing(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
-	const n = 10_000 // one more than the inline copy takes
+	const n = 10_000 // too long for the copy before the request
 	elements := plugintest.Random(32 * n)
 	id := plugintest.Space(t, c, n)
 	for _, p := range []*shm.Pool{c.pool, c.replies} {
@@ -185,8 +185,8 @@ func TestProgramLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestProgramReady: the plugin begins before the elements are there, waits for
-// each, and an error of Ready is the call's.
+// TestProgramReady: the plugin begins before the elements are there and waits for each. If Ready
+// fails, so does the call.
 func TestProgramReady(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	const n = 200_000
@@ -221,8 +221,8 @@ func TestProgramReady(t *testing.T) {
 	settled(t, c, 0)
 }
 
-// TestProgramCancelled: a cancelled program returns when nothing of the caller's
-// is read any more; one that goes on nevertheless keeps its memory until Close.
+// TestProgramCancelled: a cancelled program returns when the caller's memory is no longer read. If
+// the plugin computes on all the same, it keeps its memory until Close.
 func TestProgramCancelled(t *testing.T) {
 	for _, mode := range []string{"delay=60000", "deaf"} {
 		t.Run(mode, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestProgramCancelled(t *testing.T) {
 			if err := <-done; err != context.Canceled {
 				t.Error(err)
 			}
-			clear(elements) // the race detector knows if they are still read
+			clear(elements) // the race detector sees whether they are still read
 			if mode != "deaf" {
 				plugintest.Eventually(t, time.Minute, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
 				settled(t, c, 0)
@@ -265,14 +265,14 @@ func TestProgramCancelled(t *testing.T) {
 	}
 }
 
-// TestAbandonedProgramsComeFirst: what follows a program that was given up finds the
-// space as if that had run, in whichever lane it may be late.
+// TestAbandonedProgramsComeFirst: the program after one that was given up finds the space as if
+// that one had run, in whatever lane it may be late.
 func TestAbandonedProgramsComeFirst(t *testing.T) {
 	c := mustOpen(t, spec(t, "late"))
-	const n = 20 // short: all in one message
+	const n = 20 // so short that all of it is in one message
 	id := plugintest.Space(t, c, n)
 	first, second := plugintest.Random(32*n), plugintest.Random(32*n)
-	first[0], second[0] = 1, 2 // which is late
+	first[0], second[0] = 1, 2 // the first one is late
 	for range 10 {
 		given, giveUp := context.WithCancel(ctx)
 		done := make(chan error, 1)
@@ -293,7 +293,7 @@ func TestAbandonedProgramsComeFirst(t *testing.T) {
 			t.Fatal("what was written last is not what is there", err)
 		}
 	}
-	// Who does not want to wait need not.
+	// A caller that does not want to wait need not.
 	within, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 	defer cancel()
 	for range 2 {
@@ -309,8 +309,8 @@ func TestAbandonedProgramsComeFirst(t *testing.T) {
 	settled(t, c, 0)
 }
 
-// TestFreeSpaceWaits: a space is not taken away under a program, and one that
-// was never handed over is freed at the plugin.
+// TestFreeSpaceWaits: a space is not freed during a program that uses it. A space that was never
+// handed to its caller is freed in the plugin.
 func TestFreeSpaceWaits(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	elements := plugintest.Random(3200)
@@ -350,8 +350,8 @@ func TestFreeSpaceWaits(t *testing.T) {
 	plugintest.Check(t, c, 10)
 }
 
-// TestProgramsOfAKilledPlugin: programs that run when the plugin is killed end
-// as ErrGone at once, and spaces with it.
+// TestProgramsOfAKilledPlugin: programs that run when the plugin is killed return ErrGone at once.
+// Their spaces are lost too.
 func TestProgramsOfAKilledPlugin(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
@@ -394,8 +394,8 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 	plugintest.Eventually(t, time.Minute, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
 }
 
-// TestProgramsThatFail: the plugin's own trouble accuses nobody, what only it can
-// see is believed, and what it does not take is said here.
+// TestProgramsThatFail: a fault of the plugin accuses no caller. What only the plugin can check is
+// believed. What a plugin does not accept is refused here.
 func TestProgramsThatFail(t *testing.T) {
 	for mode, want := range map[string]error{
 		"panic": backend.ErrGone, "odd-error": backend.ErrGone, "gone": backend.ErrGone, "blames": backend.ErrInternal,
@@ -450,7 +450,7 @@ func TestProgramsThatFail(t *testing.T) {
 	}
 	plugintest.Check(t, c, 10)
 	settled(t, c, 0)
-	// Many small reads do not fit into one reply and go another way.
+	// Many small reads do not fit into one reply and cross in shared memory.
 	var reads []backend.Step
 	for range wire.MaxSteps {
 		reads = append(reads, backend.Read{Src: backend.Range{Space: id, Count: 32}})
@@ -463,8 +463,8 @@ func TestProgramsThatFail(t *testing.T) {
 	}
 }
 
-// TestNumbersArrive has every operation, with every field in use, arrive as it was:
-// the fake's answers depend on all of it.
+// TestNumbersArrive: every operation arrives as it was sent, with every field in use. The fake's
+// answers depend on all fields.
 func TestNumbersArrive(t *testing.T) {
 	here, there := &fake.Backend{}, mustOpen(t, spec(t, ""))
 	batch := func(space backend.SpaceID, offset, words, count int) backend.Batch {

@@ -17,7 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// versions is what is said of a plugin of another version.
+// versions returns what the error says of a plugin of another version.
 func versions(of int) string {
 	return fmt.Sprintf("Plugin version: %d, Client versions: [%d]; process", of, wire.ProtocolVersion)
 }
@@ -85,7 +85,7 @@ func TestOpenCancelled(t *testing.T) {
 	}
 }
 
-// TestTwoHosts: two clients on one plugin are two processes that share nothing.
+// TestTwoHosts: two clients of one plugin are two processes that share nothing.
 func TestTwoHosts(t *testing.T) {
 	s := spec(t, "")
 	a, b := mustOpen(t, s), mustOpen(t, s)
@@ -106,8 +106,8 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// TestOutput: whatever a backend prints or logs reaches the host's log, also
-// what is no proper log line.
+// TestOutput: whatever a backend prints or logs reaches the host's log, even if it is not a proper
+// log line.
 func TestOutput(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"stdout":    {"printed by the backend", "printed by the backend to stderr", "printed to descriptor 1"},
@@ -126,7 +126,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestQuietLog: what the host's log would not take is not sent.
+// TestQuietLog: lines that the host's log would drop are not sent.
 func TestQuietLog(t *testing.T) {
 	c := mustOpen(t, spec(t, "log"))
 	plugintest.Check(t, c, 10)
@@ -150,7 +150,7 @@ func TestNothingLeaks(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		buf.Bytes()[999] = 1 // valid until it is freed
+		buf.Bytes()[999] = 1 // it is valid until it is freed
 		buf.Free()
 	}
 	count := func() (goroutines, fds, maps, sockets int) {
@@ -178,7 +178,7 @@ func TestNothingLeaks(t *testing.T) {
 	for range 3 {
 		round()
 	}
-	const rounds = 10 // each would leave something
+	const rounds = 10 // if anything is left, each round leaves it
 	time.Sleep(50 * time.Millisecond)
 	g0, f0, m0, s0 := count()
 	for range rounds {

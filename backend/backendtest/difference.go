@@ -17,20 +17,21 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// mostAtATime bounds the cases that run at a time. A backend on a card computes one of
-// them, while the processors compute the answers that others are compared with.
+// mostAtATime bounds the cases that run at the same time. While a backend on a card computes one
+// case, the processors compute the expected answers of others.
 const mostAtATime = 32
 
-// Difference runs n small random cases of each kind on both backends, MSMs, programs
-// over vectors and points and operations on numbers, and fails where they differ; the seed gives the same
-// cases again. Cases are of the curves that both have. Some run at a time, as callers do.
+// Difference runs n small random cases of each kind on both backends and fails if their answers
+// differ. The kinds are MSMs, programs over vectors, programs over points and operations on
+// numbers. The same seed gives the same cases. They are of the curves that both backends have. Some
+// run at the same time, as calls do.
 func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	t.Helper()
 	DifferenceUntil(t, t.Context(), a, b, seed, n)
 }
 
-// DifferenceUntil does what Difference does and begins no case after ctx has ended. It
-// returns how many cases there were.
+// DifferenceUntil does what Difference does, but begins no case after ctx has ended. It returns how
+// many cases it ran.
 func DifferenceUntil(t testing.TB, ctx context.Context, a, b backend.Backend, seed uint64, n int) (cases int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -57,8 +58,8 @@ func DifferenceUntil(t testing.TB, ctx context.Context, a, b backend.Backend, se
 	return cases
 }
 
-// DifferenceOf reads one case of MSMs from data and fails where the backends differ. It
-// is the body of a fuzz target: any data is a case.
+// DifferenceOf reads one case of MSMs from data and fails if the backends differ. It is the body of
+// a fuzz target: any data is a case.
 func DifferenceOf(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
 	if err := msms(t.Context(), a, b, data); err != nil {
@@ -66,7 +67,7 @@ func DifferenceOf(t testing.TB, a, b backend.Backend, data []byte) {
 	}
 }
 
-// DifferenceOfPrograms does for a program over vectors what DifferenceOf does for MSMs.
+// DifferenceOfPrograms does what DifferenceOf does, for a program over vectors.
 func DifferenceOfPrograms(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
 	if err := programs(t.Context(), a, b, data); err != nil {
@@ -74,8 +75,7 @@ func DifferenceOfPrograms(t testing.TB, a, b backend.Backend, data []byte) {
 	}
 }
 
-// DifferenceOfNumbers does for a program of operations on numbers what DifferenceOf does
-// for MSMs.
+// DifferenceOfNumbers does what DifferenceOf does, for a program of operations on numbers.
 func DifferenceOfNumbers(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
 	if err := numbers(t.Context(), a, b, data); err != nil {
@@ -83,7 +83,7 @@ func DifferenceOfNumbers(t testing.TB, a, b backend.Backend, data []byte) {
 	}
 }
 
-// numbers reads a case: a program of operations that both have.
+// numbers reads a case and runs it on both backends: a program of operations that both have.
 func numbers(ctx context.Context, a, b backend.Backend, data []byte) error {
 	var both []backend.NumberOp
 	for _, op := range a.Info().Can.Numbers {
@@ -97,10 +97,10 @@ func numbers(ctx context.Context, a, b backend.Backend, data []byte) error {
 	return randprog.Read(data).Numbers().Random(both).Differ(ctx, a, b)
 }
 
-// differ runs a case on both backends and says how they differ.
+// differ runs a case on both backends and returns how they differ.
 type differ func(ctx context.Context, a, b backend.Backend, data []byte) error
 
-// programs reads a case: curve, group of the bases, set of points, program.
+// programs reads a case (see program) and runs it on both backends.
 func programs(ctx context.Context, a, b backend.Backend, data []byte) error {
 	p, err := program(data, a.Info().Can, b.Info().Can)
 	if p == nil {
@@ -109,8 +109,8 @@ func programs(ctx context.Context, a, b backend.Backend, data []byte) error {
 	return p.Differ(ctx, a, b)
 }
 
-// program reads a case (curve, group, set of points; then a program); nil when not all
-// are able to run it.
+// program reads a case: curve, group, set of points, then a program. It returns nil if one of the
+// backends is unable to run it.
 func program(data []byte, able ...backend.Capabilities) (*randprog.Program, error) {
 	const n = 40
 	r := randprog.Read(data)
@@ -132,8 +132,8 @@ func program(data []byte, able ...backend.Capabilities) (*randprog.Program, erro
 	return r.Program(c, backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, randprog.Small), nil
 }
 
-// msms reads a case (curve, group, set of points, how many of them; then up
-// to three jobs: range, scalars or those of the first job) and runs it on both.
+// msms reads a case and runs it on both backends: curve, group, set of points, how many points, and
+// then up to three jobs, each with a range and with scalars or those of the first job.
 func msms(ctx context.Context, a, b backend.Backend, data []byte) error {
 	r := randprog.Read(data)
 	c := backend.Curves()[r.Below(len(backend.Curves()))]
@@ -181,7 +181,7 @@ func msms(ctx context.Context, a, b backend.Backend, data []byte) error {
 	return nil
 }
 
-// compute runs the jobs over freshly loaded bases.
+// compute loads the bases and runs the jobs over them.
 func compute(ctx context.Context, b backend.Backend, bases backend.Bases, jobs []backend.Job) (_ [][]byte, err error) {
 	id, err := b.LoadBases(ctx, bases)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 )
 
-// The test of a backend of one's own: TestMine has the suite ask it everything, and compares
-// it with the CPU in 100 random cases.
+// An author tests a new backend so: the suite makes all of its checks, and the backend is compared
+// with the CPU in 100 random cases.
 func Example() {
 	mine := func(testing.TB) backend.Backend { return cpu.New(cpu.Options{}) } // yours
 	TestMine := func(t *testing.T) {

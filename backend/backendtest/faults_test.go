@@ -24,8 +24,8 @@ const (
 	faultGroup = backend.G1
 )
 
-// TestGoodBackends: all checks pass on a backend that is right, with and
-// without the optional capability.
+// TestGoodBackends: every check passes on a correct backend, with and without the optional
+// capability.
 func TestGoodBackends(t *testing.T) {
 	o := Options{Curves: []backend.Curve{faultCurve}, Groups: []backend.Group{faultGroup}, Logs: []int{5}}
 	t.Run("plain", func(t *testing.T) {
@@ -39,8 +39,8 @@ func TestGoodBackends(t *testing.T) {
 	})
 }
 
-// TestFaultsAreFound runs the checks that are there for a fault against a
-// backend that has it: each must fail.
+// TestFaultsAreFound runs, for every fault, the checks that should find it against a backend with
+// the fault: each must fail.
 func TestFaultsAreFound(t *testing.T) {
 	for _, f := range faults() {
 		t.Run(f.name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 			s := newSuite(Options{Curves: []backend.Curve{faultCurve, backend.BLS12377},
 				Groups: []backend.Group{faultGroup}, Logs: []int{5}}, backend.Info{})
-			s.answer, s.patience = 100*time.Millisecond, 20*time.Second // a fault that lets a call wait for good is found then
-			s.soon = time.Second                                        // for what returns at once on a busy machine
+			s.answer, s.patience = 100*time.Millisecond, 20*time.Second // finds a fault that makes a call wait for ever
+			s.soon = time.Second                                        // enough on a busy machine for what returns at once
 			for _, name := range f.found {
 				c := checkNamed(t, name)
 				sub := &subject{suite: s, b: open(), open: open, curve: faultCurve, group: faultGroup}
@@ -67,7 +67,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// TestEveryCheckCanFail keeps the list of faults complete.
+// TestEveryCheckCanFail fails if a check finds none of the faults.
 func TestEveryCheckCanFail(t *testing.T) {
 	found := map[string]bool{}
 	for _, f := range faults() {
@@ -102,7 +102,7 @@ func checkNamed(t *testing.T, name string) check {
 	return check{}
 }
 
-// faulty is a backend with faults put in where a field is set.
+// faulty is a backend with a fault for each field that is set.
 type faulty struct {
 	backend.Backend
 	info   func(backend.Info) backend.Info
@@ -252,7 +252,7 @@ func whole(b backend.Bases) []byte {
 	return b.Bytes
 }
 
-// fault is one way to be wrong, and the checks that have to see it.
+// fault is one way to be wrong, with the checks that must find it.
 type fault struct {
 	name  string
 	found []string
@@ -474,7 +474,7 @@ func (l *lazy) FreeBases(ctx context.Context, id backend.BasesID) error {
 	return l.Backend.FreeBases(ctx, id)
 }
 
-// byAddress keeps a copy of points and uses it again for the same address.
+// byAddress copies points, and uses the copy again for any points at the same address.
 type byAddress struct {
 	backend.Backend
 	ids map[*byte]backend.BasesID
@@ -729,7 +729,7 @@ func lifeFaults(with maker) []fault {
 	}
 }
 
-// busy answers one call after the other, Ping too.
+// busy computes one call after the other, and makes Ping wait for its turn too.
 type busy struct {
 	backend.Backend
 	calls chan struct{}

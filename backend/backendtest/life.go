@@ -146,7 +146,7 @@ func invalidJobs(s *subject) error {
 			if err != nil {
 				return err
 			}
-			defer s.b.FreeBases(s.ctx, m.id) // its errors are other checks' business
+			defer s.b.FreeBases(s.ctx, m.id) // other checks look at its errors
 			cases = append(cases, batch{"same on another curve", []backend.Job{whole, {Bases: m.id, Count: n, SameAs: 1}}})
 		}
 		for _, c := range cases {
@@ -307,8 +307,8 @@ func cancelledBefore(s *subject) error {
 	})
 }
 
-// cancelledWaiting ends a call whose scalars never come. Its scalars are
-// overwritten right after it returns, which the race detector watches.
+// cancelledWaiting ends a call whose scalars never come. It overwrites the scalars right after the
+// call has returned, so that the race detector sees a backend that still reads them.
 func cancelledWaiting(s *subject) error {
 	const n = 20
 	s = s.any()
@@ -351,9 +351,8 @@ func cancelledLoading(s *subject) error {
 	})
 }
 
-// whileComputing starts an MSM, and while it waits for its scalars calls do,
-// which must not return before the MSM has its scalars; then the answer must
-// be right and do's error nil.
+// whileComputing starts an MSM that waits for its scalars and calls do. do must not return before
+// the MSM has its scalars. Then the MSM's answer must be right and do's error nil.
 func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func() error) error {
 	call, err := s.computing(l, scalars)
 	if err != nil {
@@ -362,7 +361,7 @@ func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func
 	return s.during(call, what, do)
 }
 
-// computing returns a call for during and beside: an MSM whose answer must be right.
+// computing returns a call for during and beside: an MSM whose answer is checked.
 func (s *subject) computing(l *loaded, scalars []byte) (call waitingCall, err error) {
 	want, err := l.want(0, scalars)
 	return func(ready func(context.Context, int) error) error {
@@ -372,10 +371,10 @@ func (s *subject) computing(l *loaded, scalars []byte) (call waitingCall, err er
 	}, err
 }
 
-// waitingCall is a call of a backend's that waits with ready.
+// waitingCall is a call of a backend that waits with ready.
 type waitingCall func(ready func(context.Context, int) error) error
 
-// start starts a call and returns once it waits: release lets it go on, and then returns its error.
+// start starts a call and returns once it waits. release lets the call go on and returns its error.
 func (s *subject) start(call waitingCall) (release func() error, err error) {
 	entered, goOn := make(chan struct{}, 16), make(chan struct{})
 	ready := func(ctx context.Context, n int) error {
@@ -424,7 +423,7 @@ func (s *subject) during(call waitingCall, what string, do func() error) error {
 	return in(<-done, "%s", what)
 }
 
-// beside starts a call, calls do while it waits, and lets it go on once do has returned.
+// beside starts a call, calls do while it waits, and lets it go on after do has returned.
 func (s *subject) beside(call waitingCall, what string, do func() error) error {
 	release, err := s.start(call)
 	if err != nil {
@@ -434,7 +433,7 @@ func (s *subject) beside(call waitingCall, what string, do func() error) error {
 	return errors.Join(err, in(release(), "the call during %s", what))
 }
 
-// causesKept checks that an error has what ended its context, beside the context's own.
+// causesKept checks that an error wraps both the context's error and its cause.
 func causesKept(s *subject) error {
 	const n = 20
 	s = s.any()
@@ -457,7 +456,7 @@ func causesKept(s *subject) error {
 	})
 }
 
-// freeCancelled gives up waiting for FreeBases while a call uses the bases.
+// freeCancelled ends the context of FreeBases while a call uses the bases.
 func freeCancelled(s *subject) error {
 	const n = 20
 	s = s.any()
@@ -482,7 +481,7 @@ func freeCancelled(s *subject) error {
 	}), s.alive())
 }
 
-// aliveUntilClosed checks that Ping and Done say whether a backend is there.
+// aliveUntilClosed checks that Ping and Done tell whether a backend is there.
 func aliveUntilClosed(s *subject) error {
 	own := s.any()
 	own.b = s.open()
@@ -577,7 +576,7 @@ func closed(s *subject) error {
 	return errors.Join(errs...)
 }
 
-// scalarBuffers checks backends that are Allocators; others pass.
+// scalarBuffers checks a backend that is an Allocator; any other passes.
 func scalarBuffers(s *subject) error {
 	a, ok := backend.As[backend.Allocator](s.b)
 	if !ok {
@@ -614,9 +613,9 @@ func scalarBuffers(s *subject) error {
 	})
 }
 
-// elements checks the spaces of every element that a backend lists: they are zero, hold
-// what is written, and, where a modulus bounds their elements, a checked write refuses
-// one that is above.
+// elements checks the spaces of every element that a backend lists. They are zero at first and hold
+// what is written. If a modulus bounds the elements, a checked write refuses one that is not below
+// it.
 func elements(s *subject) error {
 	for _, e := range s.b.Info().Can.Elements {
 		if err := s.elementsHeld(e); err != nil {
@@ -663,8 +662,7 @@ func (s *subject) elementsHeld(e backend.Element) (err error) {
 	return in(refused(err, backend.ErrInvalidInput), "all bits set")
 }
 
-// usage checks backends that are Metered: an MSM shows in what they count after the next
-// Ping.
+// usage checks a backend that is Metered: an MSM shows in its counters after the next Ping.
 func usage(s *subject) error {
 	m, ok := backend.As[backend.Metered](s.b)
 	if !ok {

@@ -17,8 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// numberChecks are run for a backend that has operations on numbers, with
-// subjects that have no curve.
+// numberChecks are run for a backend with operations on numbers. Their subjects have no curve.
 var numberChecks = []check{
 	{"spaces of words", spacesOfWords},
 	{"operations", operations},
@@ -44,7 +43,7 @@ func (s *subject) reader(seed uint64, n int) *randprog.Reader {
 func spacesOfWords(s *subject) error {
 	for _, n := range []int{0, 1, 2, 33, 1001} {
 		words := randprog.Bytes(rand.New(rand.NewPCG(s.seed, uint64(n))), 4*n)
-		for range 2 { // the second time in memory that the first may have left
+		for range 2 { // the second time perhaps in the same memory
 			if err := s.withSpace(n, func(id backend.SpaceID) error {
 				if err := s.holds(id, make([]byte, 4*n)); err != nil {
 					return in(err, "a new space")
@@ -65,7 +64,7 @@ func spacesOfWords(s *subject) error {
 	return in(refused(err, backend.ErrOutOfMemory), "2^50 words")
 }
 
-// widths returns those at which limbs, registers and numbers of threads end.
+// widths returns the widths at which the number of limbs, registers or threads changes.
 func (s *suite) widths() []int {
 	if s.full {
 		return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 48, 64, 65, 96, 127, 128, 129}
@@ -90,8 +89,8 @@ func operations(s *subject) error {
 	return nil
 }
 
-// wideNumbers compares operations on numbers of up to 65,536 bits, where the definition
-// is quick.
+// wideNumbers compares operations on numbers of up to 65,536 bits, those whose definition is quick
+// to compute.
 func wideNumbers(s *subject) error {
 	for _, op := range s.b.Info().Can.Numbers {
 		widths := []int{backend.MaxNumber}
@@ -119,8 +118,7 @@ func wideNumbers(s *subject) error {
 	return nil
 }
 
-// long makes a number of some bytes: all ones, zero but for the lowest bit, runs of ones
-// and zeros, or random.
+// long returns a number of size bytes: all ones, one, runs of ones and zeros, or random.
 func long(kind, size int, rng *rand.Rand) []byte {
 	b := make([]byte, size)
 	switch kind {
@@ -140,7 +138,7 @@ func long(kind, size int, rng *rand.Rand) []byte {
 	return b
 }
 
-// longAddition checks carries that go through whole numbers.
+// longAddition checks additions and subtractions whose carries go through whole numbers.
 func longAddition(s *subject) error {
 	if !s.has(backend.NumAdd, backend.NumSub) {
 		return nil
@@ -200,8 +198,7 @@ func randomNumbers(s *subject) error {
 	return nil
 }
 
-// accessesOfNumbers does for operations on numbers what accesses does for steps over
-// vectors.
+// accessesOfNumbers does what accesses does, for operations on numbers.
 func accessesOfNumbers(s *subject) error {
 	rng := rand.New(rand.NewPCG(s.seed, 73))
 	for i := range 12 {
@@ -213,8 +210,8 @@ func accessesOfNumbers(s *subject) error {
 	return nil
 }
 
-// chainsOfNumbers checks identities that hold whatever the definitions are: 1/x x, the
-// powers of an element whose order is known, and products by Montgomery's method.
+// chainsOfNumbers checks identities between operations, which need no definitions: 1/x times x,
+// powers of an element of known order, and products by Montgomery's method.
 func chainsOfNumbers(s *subject) error {
 	const words, count = 8, 5
 	if !s.has(backend.NumInvMod, backend.NumMulMod, backend.NumExpMod, backend.NumToMont, backend.NumMontMul, backend.NumFromMont) {
@@ -375,8 +372,8 @@ func concurrentNumbers(s *subject) error {
 	return g.Wait()
 }
 
-// cancelledNumbers checks that a cancelled program ends soon: a number of 65,536 bits to a power of as many would take
-// minutes.
+// cancelledNumbers checks that a cancelled program ends soon. It raises a number of 65,536 bits to
+// a power of as many bits, which takes minutes.
 func cancelledNumbers(s *subject) error {
 	op, words, a, b := backend.NumExpMod, 256, bytes.Repeat([]byte{0x5a}, 4*256), bytes.Repeat([]byte{0xff}, 4*256)
 	if !s.has(op) {
@@ -401,7 +398,7 @@ func cancelledNumbers(s *subject) error {
 		for range 1000 {
 			long = append(long, backend.Compute{Op: op, Dst: batch(3), A: batch(0), B: batch(1), M: batch(2)})
 		}
-		if _, err := s.vectors().Run(ctx, long); err != nil { // a fast one may be right
+		if _, err := s.vectors().Run(ctx, long); err != nil { // a fast backend may have finished
 			if err := errors.Join(refused(err, context.Canceled), refused(err, cause)); err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// pointChecks are run for every group that a backend has programs over points of.
+// pointChecks are run for every group over whose points a backend has programs.
 var pointChecks = []check{
 	{"spaces of points", pointSpaces},
 	{"products of points", pointProducts},
@@ -56,7 +56,7 @@ func (s *subject) pointsOf(set fixtures.Set, n int) ([]byte, error) {
 	return p.Bytes(n)
 }
 
-// overPoints returns a program over spaces of points, then scalars.
+// overPoints returns a program over spaces of points and then of scalars.
 func (s *subject) overPoints(points [][]byte, scalars ...[]byte) *randprog.Program {
 	p := &randprog.Program{Element: s.point(), Spaces: append(slices.Clone(points), scalars...)}
 	for range points {
@@ -68,8 +68,8 @@ func (s *subject) overPoints(points [][]byte, scalars ...[]byte) *randprog.Progr
 	return p
 }
 
-// pointSpaces checks that spaces are infinity at first, hold what is written and refuse
-// coordinates that are not below q.
+// pointSpaces checks that spaces are infinity at first, hold what is written and refuse a
+// coordinate not below q.
 func pointSpaces(s *subject) error {
 	const n = 5
 	points, err := s.pointsOf(fixtures.Random, n)
@@ -104,10 +104,10 @@ func pointSpaces(s *subject) error {
 	return nil
 }
 
-// generator returns gnark-crypto's generator, with points of fixtures and their discrete
-// logarithms to it.
+// generator returns gnark-crypto's generator g and points of fixtures with their discrete
+// logarithms to the base g.
 func (s *subject) generator() (g, points, dlogs []byte, err error) {
-	n := 300 // more than a table is worth
+	n := 300 // enough for a table to pay
 	p, err := s.set(fixtures.Random)
 	if err != nil {
 		return nil, nil, nil, err
@@ -135,8 +135,8 @@ func (s *subject) overPointsRun(points, scalars [][]byte, steps ...backend.Step)
 	return p.Run(s.ctx, s.b)
 }
 
-// pointProducts compares products with discrete logarithms: fixed bases, one scalar for
-// all, and sums of rows with one table for all.
+// pointProducts checks products by discrete logarithms: of fixed bases, of all points by one
+// scalar, and sums of rows with one table.
 func pointProducts(s *subject) error {
 	g, points, dlogs, err := s.generator()
 	if err != nil {
@@ -197,7 +197,7 @@ func pointProducts(s *subject) error {
 	return nil
 }
 
-// pointTransforms compares transforms of points with multiples of the generator by the
+// pointTransforms compares a transform of points with the multiples of the generator by the
 // transformed discrete logarithms.
 func pointTransforms(s *subject) error {
 	const n, batch = 16, 2
@@ -237,8 +237,8 @@ func pointTransforms(s *subject) error {
 	return nil
 }
 
-// encodings reads and writes points in each encoding. What encodes no point must be refused
-// with its index.
+// encodings reads and writes points in each encoding. Bytes that encode no point must be refused
+// with the index.
 func encodings(s *subject) error {
 	const n = 9
 	points, err := s.pointsOf(fixtures.Infinities, n)
@@ -275,7 +275,7 @@ func encodings(s *subject) error {
 		if c == backend.Compressed && fp == size {
 			large[6*size] |= 0x80
 		}
-		// Element 7 is not in the encoding that is asked for: the first bits say so.
+		// Element 7 gets the first bits of another encoding than the one asked for.
 		other := slices.Clone(encoded)
 		other[7*size] ^= 0x80
 		for at, b := range map[int][]byte{6: large, 7: other} {
@@ -288,8 +288,8 @@ func encodings(s *subject) error {
 	return nil
 }
 
-// validPoints checks that CheckPoints finds points off the curve, outside the group and
-// with coordinates that are not below q.
+// validPoints checks that CheckPoints finds points off the curve, points outside of the group and
+// coordinates not below q.
 func validPoints(s *subject) error {
 	const n = 9
 	points, err := s.pointsOf(fixtures.Infinities, n)
@@ -300,7 +300,7 @@ func validPoints(s *subject) error {
 	off := slices.Clone(points)
 	off[4*size]++ // X of 4, unless that is infinity
 	copy(off[8*size-fp:], fixtures.Raw(s.curve.BaseField(), fp))
-	// Small X that are on the curve are hardly ever in a group that is not all of it.
+	// Where the group is not the whole curve, points with a small X are hardly ever in it.
 	outside := make([]byte, 0, 3*size)
 	for x := byte(1); len(outside) < 3*size; x++ {
 		c := make([]byte, backend.Compressed.Bytes(s.point()))
@@ -342,8 +342,8 @@ func validPoints(s *subject) error {
 	return nil
 }
 
-// pointCase reads a case (curve, group, set of points; then a program); nil when not all
-// are able to run it.
+// pointCase reads a case: curve, group, set of points, then a program. It returns nil if one of the
+// backends is unable to run it.
 func pointCase(data []byte, able ...backend.Capabilities) (*randprog.Program, error) {
 	const n = 12
 	r := randprog.Read(data)
@@ -365,7 +365,7 @@ func pointCase(data []byte, able ...backend.Capabilities) (*randprog.Program, er
 	return r.Points(backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, randprog.SmallPoints), nil
 }
 
-// pointPrograms reads a case and runs it on both.
+// pointPrograms reads a case and runs it on both backends.
 func pointPrograms(ctx context.Context, a, b backend.Backend, data []byte) error {
 	p, err := pointCase(data, a.Info().Can, b.Info().Can)
 	if p == nil {
@@ -401,7 +401,7 @@ func randomPointPrograms(s *subject) error {
 	return s.randomlyIn(92, n, func(data []byte) error { return pointPrograms(s.ctx, s.b, ref, data) })
 }
 
-// pointAccesses checks that a step touches what it says and nothing else.
+// pointAccesses checks that a step touches the ranges that it declares and nothing else.
 func pointAccesses(s *subject) error {
 	salt := uint64(93)
 	return s.randomlyIn(93, 3, func(data []byte) error {
@@ -424,7 +424,7 @@ func pointAccesses(s *subject) error {
 	})
 }
 
-// wrongPointSteps checks that wrong steps are refused by name, before anything is written.
+// wrongPointSteps checks that wrong steps are refused by name before anything is written.
 func wrongPointSteps(s *subject) error {
 	const n = 16
 	points, err := s.pointsOf(fixtures.Random, n)
@@ -467,7 +467,7 @@ func wrongPointSteps(s *subject) error {
 	})
 }
 
-// cancelledPointPrograms checks that cancelled programs end, and leave the backend usable.
+// cancelledPointPrograms checks that cancelled programs end and leave the backend usable.
 func cancelledPointPrograms(s *subject) error {
 	const n = 64
 	points, err := s.pointsOf(fixtures.Random, n)
@@ -500,7 +500,7 @@ func cancelledPointPrograms(s *subject) error {
 	later, cancel := context.WithTimeout(s.ctx, s.soon)
 	defer cancel()
 	p.Steps[0] = backend.Write{Dst: all, Input: backend.Input{Bytes: points}}
-	if _, e := v.Run(later, randprog.Renamed(p.Steps, ids, nil)); e != nil { // a fast one may be right
+	if _, e := v.Run(later, randprog.Renamed(p.Steps, ids, nil)); e != nil { // a fast backend may have finished
 		err = errors.Join(err, in(refused(e, context.DeadlineExceeded), "cancelled while it computes"))
 	}
 	for _, id := range ids {

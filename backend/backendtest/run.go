@@ -1,8 +1,8 @@
 // Package backendtest is the conformance suite of backend.Backend: one set of
 // checks for every backend, and "no difference" between two of them.
 //
-// Expected answers come from discrete logarithms (package fixtures), not from
-// another MSM, and for tiny inputs from double-and-add.
+// Expected answers come from discrete logarithms (package fixtures), not from another MSM. For tiny
+// inputs they come from double-and-add.
 package backendtest
 
 import (
@@ -16,22 +16,21 @@ import (
 
 // Options of Run. The zero value is a quick run over everything.
 type Options struct {
-	// Curves and Groups limit the run; nil is all that the backend has, and with all
-	// curves numbers too.
+	// Curves and Groups limit the run. nil means all that the backend has; numbers are checked only
+	// with all curves.
 	Curves []backend.Curve
 	Groups []backend.Group
-	// Full runs more sizes and every power of two alone.
+	// Full runs more sizes, and every power of two as the only scalar.
 	Full bool
-	// Logs are the k of the sizes 2^k-1, 2^k and 2^k+1 of MSMs and 2^k of large
-	// transforms; nil is 6, 8, 10 and 12, and with Full 4 to 16.
+	// Logs are values of k: MSMs have the sizes 2^k-1, 2^k and 2^k+1, large transforms 2^k. nil is
+	// 6, 8, 10 and 12, and with Full 4 to 16.
 	Logs []int
 	// Seed chooses the points and scalars.
 	Seed uint64
 }
 
-// Run checks a backend. open makes a new one each time it is called and fails
-// the test if it cannot; Run closes what it opened. A few checks open a backend
-// of their own, all others share one.
+// Run checks a backend. open makes a new one at each call and fails the test if it cannot; Run
+// closes those that it opened. A few checks open a backend for themselves; all others share one.
 func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	shared := open(t)
 	t.Cleanup(func() { closeQuietly(t, shared) })
@@ -62,14 +61,14 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	s.points(t, shared)
 }
 
-// RunVectors runs the part of Run that is about vectors.
+// RunVectors runs the checks of Run that are about vectors.
 func RunVectors(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	b := open(t)
 	t.Cleanup(func() { closeQuietly(t, b) })
 	newSuite(o, b.Info()).vectors(t, b, anotherOf(open))
 }
 
-// RunPoints runs the part of Run that is about points.
+// RunPoints runs the checks of Run that are about points.
 func RunPoints(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	b := open(t)
 	t.Cleanup(func() { closeQuietly(t, b) })
@@ -89,7 +88,7 @@ func (s *suite) vectors(t *testing.T, b backend.Backend, another func(*testing.T
 	}
 }
 
-// anotherOf opens backends that end with their test.
+// anotherOf opens backends that are closed when their test ends.
 func anotherOf(open func(testing.TB) backend.Backend) func(*testing.T) func() backend.Backend {
 	return func(t *testing.T) func() backend.Backend {
 		return func() backend.Backend {
@@ -100,7 +99,7 @@ func anotherOf(open func(testing.TB) backend.Backend) func(*testing.T) func() ba
 	}
 }
 
-// RunNumbers runs the part of Run that is about operations on numbers.
+// RunNumbers runs the checks of Run that are about operations on numbers.
 func RunNumbers(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	b := open(t)
 	t.Cleanup(func() { closeQuietly(t, b) })
@@ -124,7 +123,7 @@ func closeQuietly(t testing.TB, b backend.Backend) {
 	}
 }
 
-// check is one requirement. It says what is wrong, or nil.
+// check is one requirement. It returns what is wrong, or nil.
 type check struct {
 	name string
 	run  func(*subject) error
@@ -137,17 +136,17 @@ type suite struct {
 	seed   uint64
 	curves []backend.Curve
 	groups []backend.Group
-	// For a check; for what should not happen; for what should, at once.
+	// Time limits: for a check; for what should not happen; for what should happen at once.
 	patience, soon, answer time.Duration
 }
 
-// subject is what one check is about: a backend, for vectorChecks a curve with a
-// group for points, for groupChecks a group, and for numberChecks neither.
+// subject is what one check examines: a backend and, for vectorChecks, a curve with a group for
+// points; for groupChecks a group; for numberChecks neither.
 type subject struct {
 	*suite
 	ctx   context.Context
 	b     backend.Backend
-	open  func() backend.Backend // another one; not for groupChecks
+	open  func() backend.Backend // opens another one; not for groupChecks
 	curve backend.Curve
 	group backend.Group
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
-// cuts is the lengths of pieces, over and over: odd ones, none, less and more
-// than a point, and a larger one at last.
+// cuts are the lengths of pieces, again and again: odd ones, zero, shorter and longer than a point,
+// and at last a large one.
 var cuts = []int{1, 7, 0, 31, 95, 193, 4099, 70001}
 
-// pieces yields b in odd pieces. Each is overwritten when the next is asked for.
+// pieces yields b in odd pieces. It overwrites a piece when the next one is asked for.
 func pieces(b []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		buf := make([]byte, slices.Max(cuts))
@@ -115,7 +115,7 @@ func brokenSources(s *subject) error {
 	})
 }
 
-// late is scalars that are written only when they are asked for.
+// late is scalars that are written only when the backend asks for them.
 type late struct {
 	size     int
 	dst, src []byte
@@ -125,7 +125,7 @@ type late struct {
 	err  error
 }
 
-// newLate begins with other scalars in place of the right ones.
+// newLate returns scalars that hold a decoy until the right ones are asked for.
 func (s *subject) newLate(right, decoy []byte) *late {
 	return &late{size: s.curve.ScalarBytes(), dst: slices.Clone(decoy), src: right}
 }
@@ -144,7 +144,7 @@ func (l *late) ready(_ context.Context, n int) error {
 	return nil
 }
 
-// asked wants all scalars to have been asked for.
+// asked returns an error unless all scalars were asked for.
 func (l *late) asked() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,13 +184,13 @@ func ready(s *subject) error {
 	})
 }
 
-// bad is a byte string that must be refused.
+// bad is bytes that must be refused.
 type bad struct {
 	what string
 	b    []byte
 }
 
-// badElements returns values that are not below m, in place of the element at p.
+// badElements returns values not below m, to be put in place of the element p.
 func badElements(p []byte, m *big.Int) []bad {
 	limit := new(big.Int).Lsh(big.NewInt(1), uint(8*len(p)))
 	list := []bad{
@@ -204,7 +204,7 @@ func badElements(p []byte, m *big.Int) []bad {
 	return list
 }
 
-// put returns b with the bytes at offset at replaced.
+// put returns a copy of b with v at offset at.
 func put(b []byte, at int, v []byte) []byte {
 	b = slices.Clone(b)
 	copy(b[at:], v)

@@ -21,8 +21,8 @@ type loaded struct {
 	n      int
 }
 
-// made keeps the generators of points for the life of the process: each has
-// tables that take longer to make than most checks do.
+// made keeps the generators of points as long as the process lives: making their tables takes
+// longer than most checks do.
 var made sync.Map // of fixtures.Key to *fixtures.Points
 
 func pointsOf(k fixtures.Key) (*fixtures.Points, error) {
@@ -135,7 +135,7 @@ func equal(got, want []byte) error {
 	return nil
 }
 
-// in adds where a check was to its error.
+// in says in the error where the check was.
 func in(err error, format string, a ...any) error {
 	if err == nil {
 		return nil
@@ -143,7 +143,7 @@ func in(err error, format string, a ...any) error {
 	return fmt.Errorf(format+": %w", append(a, err)...)
 }
 
-// scalars returns n scalars of a distribution; salt tells apart those of one check.
+// scalars returns n scalars of a distribution. salt makes them differ within one check.
 func (s *subject) scalars(d fixtures.Distribution, n int, salt uint64) []byte {
 	b, err := fixtures.Scalars(s.curve, d, s.seed+salt<<32, n)
 	if err != nil {
@@ -161,12 +161,12 @@ func (s *subject) numbers(v ...*big.Int) []byte {
 	return b
 }
 
-// repeat returns n times the same scalar.
+// repeat returns n copies of one scalar.
 func (s *subject) repeat(v *big.Int, n int) []byte {
 	return bytes.Repeat(fixtures.Scalar(s.curve, v), n)
 }
 
-// refused wants an error that wraps sentinel.
+// refused returns an error unless err wraps sentinel.
 func refused(err, sentinel error) error {
 	if err == nil {
 		return fmt.Errorf("no error, want one that wraps %q", sentinel)
@@ -177,7 +177,7 @@ func refused(err, sentinel error) error {
 	return nil
 }
 
-// alive wants a right answer, after an error or any other disturbance.
+// alive checks for a right answer, after an error or another disturbance.
 func (s *subject) alive() error {
 	return in(s.with(fixtures.Random, 5, func(l *loaded) error {
 		return s.expect(l, 1, s.scalars(fixtures.Uniform, 4, 77))

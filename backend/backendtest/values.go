@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// some returns the size of checks that are not about size.
+// some returns the size for checks that are not about sizes.
 func (s *suite) some() int {
 	if s.full {
 		return 5003
@@ -49,7 +49,7 @@ func distributions(s *subject) error {
 	})
 }
 
-// edges returns numbers at which digits, carries and sign rules change.
+// edges returns numbers near which digits, carries or signs change.
 func (s *subject) edges() []*big.Int {
 	r, one := fixtures.Order(s.curve), big.NewInt(1)
 	minus := func(k int64) *big.Int { return new(big.Int).Sub(r, big.NewInt(k)) }
@@ -77,10 +77,10 @@ func edgeScalars(s *subject) error {
 	return nil
 }
 
-// edgeScalarsAlone finds what cancels out among others.
+// edgeScalarsAlone finds errors that would cancel out among other scalars.
 func edgeScalarsAlone(s *subject) error {
 	v := s.edges()
-	if !s.full { // the special ones, and every 9th power with the number below
+	if !s.full { // the special ones, and every 9th power with the number below it
 		kept := v[:7:7]
 		for j := 7; j+1 < len(v); j += 18 {
 			kept = append(kept, v[j], v[j+1])
@@ -119,7 +119,7 @@ func equalScalars(s *subject) error {
 }
 
 func specialPoints(s *subject) error {
-	n := s.some() &^ 1 // even: with equal scalars P and -P leave nothing
+	n := s.some() &^ 1 // even: then equal scalars of P and -P cancel out
 	for _, set := range fixtures.Sets()[1:] {
 		if err := s.with(set, n, func(l *loaded) error {
 			for _, d := range []fixtures.Distribution{fixtures.Uniform, fixtures.Small, fixtures.Witness} {
@@ -165,7 +165,7 @@ func ranges(s *subject) error {
 	})
 }
 
-// batch mixes own and shared scalars, empty jobs, and two loads.
+// batch mixes jobs with own and with shared scalars, empty jobs, and two loads.
 func batch(s *subject) error {
 	n := s.some()
 	return s.with(fixtures.Random, n, func(a *loaded) error {
@@ -178,8 +178,8 @@ func batch(s *subject) error {
 	})
 }
 
-// part is one job of a batch: scalars over l from offset on; sameAs as in
-// backend.Job, with the scalars given here too.
+// part is one job of a batch: scalars over l from offset on. sameAs is that of backend.Job; scalars
+// are set with it too.
 type part struct {
 	l       *loaded
 	offset  int
@@ -187,7 +187,7 @@ type part struct {
 	sameAs  int
 }
 
-// mixed runs a batch, forwards and as an empty one.
+// mixed runs a batch of the parts, and then an empty batch.
 func (s *subject) mixed(parts []part) error {
 	var jobs []backend.Job
 	var want [][]byte
@@ -205,8 +205,8 @@ func (s *subject) mixed(parts []part) error {
 	return errors.Join(s.all(jobs, want), in(s.all(nil, nil), "empty batch"))
 }
 
-// groupsTogether computes a batch over all curves and groups; both groups of a curve
-// share scalars.
+// groupsTogether computes one batch over all curves and groups. The two groups of a curve share
+// scalars.
 func groupsTogether(s *subject) error {
 	const n = 70
 	var parts []part
@@ -219,7 +219,7 @@ func groupsTogether(s *subject) error {
 			if err != nil {
 				return in(err, "%v %v", c, g)
 			}
-			defer s.b.FreeBases(s.ctx, l.id) // its errors are other checks' business
+			defer s.b.FreeBases(s.ctx, l.id) // other checks look at its errors
 			parts = append(parts, part{l, 3, sub.scalars(fixtures.Uniform, n-3, 11), first})
 			if first == 0 {
 				first = len(parts)
@@ -280,7 +280,7 @@ func argumentsUntouched(s *subject) error {
 	return nil
 }
 
-// resultsOwned overwrites results to the end of their capacity.
+// resultsOwned overwrites results up to their capacity: they belong to the caller.
 func resultsOwned(s *subject) error {
 	const n = 40
 	return s.with(fixtures.Random, n, func(l *loaded) error {
@@ -328,7 +328,7 @@ func (s *subject) sum(points ...[]byte) (_ []byte, err error) {
 	return s.one(backend.Job{Bases: id, Count: len(points), Input: backend.Input{Bytes: s.repeat(big.NewInt(1), len(points))}})
 }
 
-// linearity checks that the sums for a and b add up to the sum for a+b.
+// linearity checks that the sums for a and for b add up to the sum for a+b.
 func linearity(s *subject) error {
 	const n = 100
 	return s.with(fixtures.Random, n, func(l *loaded) error {
@@ -355,7 +355,7 @@ func splitAndConcatenate(s *subject) error {
 	})
 }
 
-// addUp wants the answer of whole to be the sum of those of a and b.
+// addUp checks that the answer of whole is the sum of those of a and b.
 func (s *subject) addUp(whole, a, b backend.Job) error {
 	got, err := s.b.MSM(s.ctx, []backend.Job{whole, a, b})
 	if err != nil {
@@ -368,7 +368,7 @@ func (s *subject) addUp(whole, a, b backend.Job) error {
 	return equal(sum, got[0])
 }
 
-// permutation checks that points and scalars in another order have the same sum.
+// permutation checks that reordering points and scalars leaves the sum as it is.
 func permutation(s *subject) error {
 	n := s.some()
 	return s.with(fixtures.Infinities, n, func(l *loaded) error {

@@ -28,7 +28,7 @@ func (s *subject) vectors() backend.Programs {
 	return v
 }
 
-// none has no programs, and says so.
+// none stands for a backend without programs: every method returns its error.
 type none struct{ err error }
 
 func (n none) NewSpace(context.Context, backend.Element, int) (backend.SpaceID, error) {
@@ -65,7 +65,7 @@ func (s *subject) read(id backend.SpaceID, n int) ([]byte, error) {
 	return answers[0], nil
 }
 
-// holds wants a space that begins with elements.
+// holds checks that a space begins with elements.
 func (s *subject) holds(id backend.SpaceID, elements []byte) error {
 	got, err := s.read(id, len(elements)/s.size())
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *subject) withSpace(n int, do func(id backend.SpaceID) error) (err error
 	return do(id)
 }
 
-// vectorsAlive wants a right answer, after an error or any other disturbance.
+// vectorsAlive checks for a right answer, after an error or another disturbance.
 func (s *subject) vectorsAlive() error {
 	return in(s.withSpace(9, func(id backend.SpaceID) error {
 		k := make([]byte, 9*s.size())
@@ -110,7 +110,7 @@ func (s *subject) vectorsAlive() error {
 func spaces(s *subject) error {
 	for _, n := range []int{0, 1, 2, s.some()} {
 		k := s.scalars(fixtures.Uniform, n, 51)
-		for range 2 { // the second time in memory that the first may have left
+		for range 2 { // the second time perhaps in the same memory
 			if err := s.withSpace(n, func(id backend.SpaceID) error {
 				return s.withSpace(n+1, func(other backend.SpaceID) error {
 					if other == id {
@@ -175,7 +175,7 @@ func spaceSizes(s *subject) error {
 	return s.vectorsAlive()
 }
 
-// writes checks elements that come from any address, as they are ready, and from buffers.
+// writes checks inputs at any address, inputs that become ready late, and inputs in buffers.
 func writes(s *subject) error {
 	n := s.some()
 	k := s.scalars(fixtures.Uniform, n, 52)
@@ -252,15 +252,16 @@ func brokenWrites(s *subject) error {
 	})
 }
 
-// model runs a program on the subject and on the reference, which has nothing in
-// common with any other backend.
+// model runs a program on the subject and on the reference, which shares no code with any other
+// backend.
 func (s *subject) model(p *randprog.Program) error {
 	ref := cpu.NewReference()
 	defer ref.Close()
 	return p.Differ(s.ctx, s.b, ref)
 }
 
-// program makes a program over spaces of sizes, full of elements with zeros among them.
+// program makes a program over spaces of the given sizes, filled with random elements and some
+// zeros.
 func (s *subject) program(sizes ...int) *randprog.Program {
 	p := &randprog.Program{Element: s.element()}
 	for i, n := range sizes {
@@ -273,18 +274,18 @@ func (s *subject) program(sizes ...int) *randprog.Program {
 	return p
 }
 
-// shifts returns shifts of transforms: none, one, another element.
+// shifts returns shifts of transforms: none, one, and another element.
 func (s *subject) shifts() [][]byte {
 	return [][]byte{nil, s.numbers(big.NewInt(1)), s.scalars(fixtures.Uniform, 1, 54)}
 }
 
-// orders that a transform has.
+// orders are the orders that a transform may have.
 var orders = [][2]backend.Order{
 	{backend.Natural, backend.Reversed}, {backend.Reversed, backend.Natural}, {backend.Natural, backend.Natural},
 }
 
-// transformsOf returns every kind of transform of 2^k elements, batches of a length. The
-// spaces 1 and 2 have 3 batches' elements and one more.
+// transformsOf returns every kind of transform of 2^k elements, for a batch of vectors. Spaces 1
+// and 2 have room for three such batches and one element more.
 func (s *subject) transformsOf(k, batch int) (steps []backend.Step) {
 	n := batch << k
 	dst, src := span(2, 1, n), span(1, 0, n)
@@ -317,7 +318,7 @@ func transforms(s *subject) error {
 	}
 	for k := range most + 1 {
 		p := s.program(3<<k+1, 3<<k+1)
-		for batch := range 4 { // 0 is 1
+		for batch := range 4 { // 0 means 1
 			p.Steps = append(p.Steps, s.transformsOf(k, max(batch, 1))...)
 		}
 		if err := in(s.model(p), "2^%d elements", k); err != nil {
@@ -327,7 +328,7 @@ func transforms(s *subject) error {
 	return nil
 }
 
-// largeTransforms compares large transforms with the CPU's, which are gnark-crypto's.
+// largeTransforms compares large transforms with those of the CPU, which are gnark-crypto's.
 func largeTransforms(s *subject) error {
 	own := cpu.New(cpu.Options{})
 	defer own.Close()
@@ -343,7 +344,7 @@ func largeTransforms(s *subject) error {
 	return nil
 }
 
-// ops returns code with arguments zero.
+// ops returns code whose arguments are zero.
 func ops(op ...backend.MapOp) (code []backend.MapCode) {
 	for _, o := range op {
 		code = append(code, backend.MapCode{Op: o})
@@ -374,7 +375,7 @@ func codes() [][]backend.MapCode {
 	}
 }
 
-// longCode returns a sum of products, as long as code may be.
+// longCode returns a sum of products that is as long as code may be.
 func longCode() []backend.MapCode {
 	code := []backend.MapCode{arg(backend.MapLoad, 0)}
 	for len(code)+4 <= backend.MapCodes {
@@ -417,8 +418,8 @@ func maps(s *subject) error {
 	return s.model(p)
 }
 
-// reversedMaps checks maps of vectors in reversed order. Some of these vectors begin with
-// others, as the quotient of PLONK on a coset does.
+// reversedMaps checks maps of vectors in reversed order. Some of these vectors begin with others,
+// as in PLONK's quotient on a coset.
 func reversedMaps(s *subject) error {
 	logs := []int{0, 1, 3, 10}
 	if s.full {
@@ -448,7 +449,7 @@ func reversedMaps(s *subject) error {
 	return nil
 }
 
-// counts returns lengths at which parts of scans and grids end.
+// counts returns lengths near which the parts of scans and grids end.
 func (s *suite) counts() []int {
 	some := []int{0, 1, 2, 3, 31, 32, 33, 257, 1025}
 	if s.full {
@@ -457,8 +458,8 @@ func (s *suite) counts() []int {
 	return append(some, 8200)
 }
 
-// points returns where to evaluate polynomials of n coefficients: at a large one and, with
-// few coefficients, at zero, one and minus one.
+// points returns where to evaluate polynomials of n coefficients: at a large number and, if there
+// are few coefficients, at zero, one and minus one.
 func (s *subject) points(n int) []*big.Int {
 	r := fixtures.Order(s.curve)
 	all := []*big.Int{new(big.Int).Rsh(r, 2), big.NewInt(0), big.NewInt(1), new(big.Int).Sub(r, big.NewInt(1))}
@@ -572,7 +573,7 @@ func gather(s *subject) error {
 	return s.vectorsAlive()
 }
 
-// commit compares with what is known from discrete logarithms.
+// commit compares MSMs within programs with answers known from discrete logarithms.
 func commit(s *subject) error {
 	n := s.some()
 	k := s.scalars(fixtures.Witness, n, 56)
@@ -621,7 +622,7 @@ func randomPrograms(s *subject) error {
 	return s.randomly(22, n, func(data []byte) error { return programs(s.ctx, s.b, ref, data) })
 }
 
-// randomly calls do with n cases of programs over the subject's curve.
+// randomly calls do with n random cases of programs over the subject's curve.
 func (s *subject) randomly(seed uint64, n int, do func(data []byte) error) error {
 	rng := rand.New(rand.NewPCG(s.seed, seed))
 	for i := range n {
@@ -635,7 +636,8 @@ func (s *subject) randomly(seed uint64, n int, do func(data []byte) error) error
 	return nil
 }
 
-// accesses checks that a step touches what it says (backend.Accesses) and nothing else.
+// accesses checks that a step touches the ranges that it declares (backend.Accesses) and nothing
+// else.
 func accesses(s *subject) error {
 	salt := uint64(80)
 	return s.randomly(23, 8, func(data []byte) error {
@@ -650,7 +652,7 @@ func accesses(s *subject) error {
 	})
 }
 
-// honest has each step of a program be the last.
+// honest checks each step of a program as the last step of a shorter program.
 func (s *subject) honest(p *randprog.Program, fill func(e backend.Element, n int) []byte) error {
 	for i := range p.Steps {
 		part := *p
@@ -662,8 +664,7 @@ func (s *subject) honest(p *randprog.Program, fill func(e backend.Element, n int
 	return nil
 }
 
-// wrongSteps checks that wrong steps are refused by name, and that nothing is written
-// before.
+// wrongSteps checks that wrong steps are refused by name, and that nothing is written before.
 func wrongSteps(s *subject) error {
 	const n = 64
 	k := s.scalars(fixtures.Uniform, n, 57)
@@ -685,7 +686,7 @@ func wrongSteps(s *subject) error {
 							return err
 						}
 						wrong := randprog.Wrong(s.curve)
-						if other == s.curve { // what is wrong of the third space and the second bases may be right
+						if other == s.curve { // then some are right: those about the third space and the second bases
 							wrong = wrong[:10]
 						}
 						for i, step := range append(wrong, backend.Read{Src: span(1, 0, n+1)}) {
@@ -708,7 +709,7 @@ func wrongSteps(s *subject) error {
 	})
 }
 
-// freed wants spaces and bases that are freed to be unknown.
+// freed checks that freed spaces and bases are unknown.
 func (s *subject) freed(l *loaded) error {
 	id, err := s.vectors().NewSpace(s.ctx, s.element(), 4)
 	if err != nil {
@@ -728,7 +729,7 @@ func (s *subject) freed(l *loaded) error {
 	)
 }
 
-// concurrentPrograms runs programs on parts of one space, while spaces come and go.
+// concurrentPrograms runs programs on parts of one space while other spaces are made and freed.
 func concurrentPrograms(s *subject) error {
 	const callers, rounds, n = 4, 5, 256
 	p := &randprog.Program{Element: s.element(), Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
@@ -783,8 +784,8 @@ func concurrentPrograms(s *subject) error {
 	})
 }
 
-// cancelledPrograms cancels programs before they begin, while they wait for elements and
-// while they compute. What comes after them on the same space must be right.
+// cancelledPrograms cancels programs before they begin, while they wait for elements and while they
+// compute. The next program on the same space must be right.
 func cancelledPrograms(s *subject) error {
 	const n = 1 << 12
 	k := s.scalars(fixtures.Uniform, n, 58)
@@ -814,7 +815,7 @@ func cancelledPrograms(s *subject) error {
 		for range 256 {
 			long = append(long, backend.Transform{Dst: all, Src: all, To: backend.Reversed})
 		}
-		if _, err := s.vectors().Run(ctx, long); err != nil { // a fast one may be right
+		if _, err := s.vectors().Run(ctx, long); err != nil { // a fast backend may have finished
 			if err := errors.Join(refused(err, context.Canceled), refused(err, cause)); err != nil {
 				return in(err, "while it computes")
 			}

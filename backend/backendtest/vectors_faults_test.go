@@ -10,7 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// faultyVectors is a backend with faults in its vectors where a field is set.
+// faultyVectors is a backend whose vectors have a fault for each field that is set.
 type faultyVectors struct {
 	backend.Backend
 	newSpace  func(context.Context, backend.Programs, backend.Element, int) (backend.SpaceID, error)
@@ -62,7 +62,7 @@ func eachStep[S backend.Step](change func(*S)) func(context.Context, backend.Pro
 	}
 }
 
-// besides makes every step S clear the element before the range that it writes.
+// besides makes every step of type S also clear the element before the range that it writes.
 func besides[S backend.Step](dst func(S) backend.Range, size int,
 ) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
 	return func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
@@ -210,14 +210,14 @@ func vectorFaults() []fault {
 	}
 }
 
-// crossing tells whether calls run at the same time.
+// crossing detects calls that run at the same time.
 type crossing struct {
 	running atomic.Int32
-	met     atomic.Bool // two did
+	met     atomic.Bool // two calls did
 }
 
-// disturbed runs a program and spoils its last answer if another ran at the same time. The
-// first ones wait for each other, since a busy machine may run them in turn.
+// disturbed runs a program, and spoils its last answer if another program ran at the same time. The
+// first programs wait for each other, because a busy machine might run them in turn.
 func disturbed(ctx context.Context, v backend.Programs, steps []backend.Step, c *crossing) ([][]byte, error) {
 	c.running.Add(1)
 	defer c.running.Add(-1)

@@ -1,7 +1,6 @@
-// Package cpu computes MSMs and programs over vectors, points and numbers in
-// this process; package msm below it computes MSMs alone. New is the production
-// path on gnark-crypto, and NewReference adds point by point: an oracle for tests
-// of small sizes.
+// Package cpu computes MSMs and programs over vectors, points and numbers in this process; its
+// package msm computes MSMs alone. New returns the backend for production, on gnark-crypto.
+// NewReference returns one that adds point by point: the oracle of tests with small sizes.
 //
 // # Files
 //
@@ -21,34 +20,33 @@ import (
 
 // Options of New. The zero value is the default.
 type Options struct {
-	// Tasks bounds the goroutines of one MSM; 0 lets gnark-crypto choose for
-	// the processors there are. At most 1024.
+	// Tasks bounds the goroutines of one MSM, to at most 1024. With 0 gnark-crypto chooses for the
+	// number of processors.
 	Tasks int
-	// Chunk is the most points that an MSM takes at a time; 0 is 2^22. The
-	// memory for the digits of scalars (some 40 bytes each) is for one chunk.
+	// Chunk is the most points that an MSM computes at a time; 0 is 2^22. The digits of a chunk's
+	// scalars take some 40 bytes each.
 	Chunk int
-	// Jobs bounds the jobs of a batch that are computed at the same time; 0 is
-	// 4. Those with the same scalars always follow each other.
+	// Jobs bounds the jobs of a batch that are computed at the same time; 0 is 4. Jobs with the
+	// same scalars always follow each other.
 	Jobs int
 }
 
-// New makes the backend "cpu". Bases given as Bytes are used where they are;
-// all others are copied.
+// New returns the backend "cpu". It uses bases given as Bytes where they are, and copies all
+// others.
 //
-// A cancelled call returns at once. The chunk that it had begun is computed to its
-// end on a copy of its scalars; freeing its bases and Close wait for that.
+// A cancelled call returns at once. The chunk that it had begun is still computed to its end, on a
+// copy of its scalars; FreeBases and Close wait for that.
 //
-// gnark-crypto holds digits of the scalars in Go memory while it computes, and
-// that memory is not wiped.
+// While gnark-crypto computes, it holds digits of the scalars in Go memory, and does not wipe that
+// memory.
 func New(o Options) backend.Backend {
 	return newInProcess(local.New[*space]("cpu", o.Chunk, o.Jobs, local.Fast(o.Tasks)), fastFields(), fastPoints, fastNumbers)
 }
 
-// NewReference makes the backend "reference", which adds every point once for
-// every bit of its scalar and does nothing clever. It takes about 0.1 to 2 ms a
-// point on one processor.
+// NewReference returns the backend "reference", which adds every point once for every bit of its
+// scalar and does nothing clever. It takes about 0.1 to 2 ms a point on one processor.
 func NewReference() backend.Backend {
-	const chunk = 16 // a context is looked at every few milliseconds
+	const chunk = 16 // so that it looks at the context every few milliseconds
 	return newInProcess(local.New[*space]("reference", chunk, 1, reference), referenceField, referencePoints, referenceNumbers)
 }
 
@@ -71,7 +69,7 @@ func newInProcess(b *local.Backend[*space], field func(backend.Curve) arithmetic
 func (l *inProcess) Close() error {
 	_, spaces, _ := l.Residents.Close()
 	for _, s := range spaces {
-		_ = l.wipe(s) // has no error
+		_ = l.wipe(s) // it never fails
 	}
 	return nil
 }

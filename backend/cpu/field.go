@@ -22,7 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// fastFields makes the table of fields for New.
+// fastFields returns New's arithmetic of each curve's scalar field.
 func fastFields() func(backend.Curve) arithmetic {
 	fields := [...]arithmetic{
 		backend.BN254: newField[fr254.Element, fr254.Vector](fft254.NewDomain, fft254.WithCache,
@@ -37,7 +37,7 @@ func fastFields() func(backend.Curve) arithmetic {
 	return func(c backend.Curve) arithmetic { return fields[c] }
 }
 
-// vectors is the arithmetic on gnark-crypto's vectors and transforms.
+// vectors is arithmetic with gnark-crypto's vectors and transforms.
 type vectors[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V]] struct{ domains *domains[E] }
 
 func newField[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V], T curves.Transforms[E, D, O], D, O, P any](
@@ -52,15 +52,15 @@ func newField[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V], T cur
 	}}}
 }
 
-// Elements are worked on in blocks that lie in a first cache, and processors take
-// grains of a few blocks at a time.
+// A worker computes in blocks that fit into the first cache, and takes a grain of a few blocks at a
+// time.
 const (
 	logBlock = 9
 	block    = 1 << logBlock
 	grain    = 16 * block
 )
 
-// view returns memory as a vector. Its alignment and length are right, see arithmetic.
+// view returns memory as a vector. Its alignment and length are right: see arithmetic.
 func (f vectors[E, V, PE, PV]) view(b []byte) V {
 	v, err := layout.View[E](b)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f vectors[E, V, PE, PV]) view(b []byte) V {
 	return v
 }
 
-// copied copies elements at any address into memory of their own.
+// copied copies elements at any address into new memory.
 func (f vectors[E, V, PE, PV]) copied(b []byte) V {
 	v := make(V, len(b)/len(layout.Bytes(make([]E, 1))))
 	copy(layout.Bytes(v), b)
@@ -86,7 +86,7 @@ func (f vectors[E, V, PE, PV]) one() (one E) {
 
 func (f vectors[E, V, PE, PV]) gather(ctx context.Context, dst, src []byte, index []uint32) (int, error) {
 	to, from := f.view(dst), f.view(src)
-	var bad atomic.Int64 // one more than an index
+	var bad atomic.Int64 // index + 1, or 0
 	err := each(ctx, len(to), grain, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
 			for i, k := range index[lo:hi] {
@@ -101,12 +101,12 @@ func (f vectors[E, V, PE, PV]) gather(ctx context.Context, dst, src []byte, inde
 	return int(bad.Load()) - 1, err
 }
 
-// powers are those of an element z below z^n, in natural order or, where n is a
-// power of two, reversed: the one at place b*block+i is factor(b) * low[i].
+// powers are z^0 to z^(n-1) of an element z, in natural order or, if n is a power of two, reversed.
+// The power at place b*block+i is factor(b) * low[i].
 type powers[E any, V ~[]E, PE curves.Element[E]] struct {
 	low     V
 	squares []E // z^(2^k)
-	shift   int // the bits of a number of a reversed block are reversed in 64-shift
+	shift   int // 64 minus the bits of the number of a block, to reverse them
 	reverse bool
 }
 
@@ -118,7 +118,7 @@ func (f vectors[E, V, PE, PV]) powersOf(z E, n int, o backend.Order) *powers[E, 
 		p.squares[k] = z
 		PE(&z).Square(&z)
 	}
-	of := p.squares // low is the powers of of[0]
+	of := p.squares // low has the powers of of[0]
 	if p.reverse {
 		of = of[logN-logLow:]
 	}
@@ -133,7 +133,7 @@ func (f vectors[E, V, PE, PV]) powersOf(z E, n int, o backend.Order) *powers[E, 
 	return p
 }
 
-// factor returns z to the least exponent of a block.
+// factor returns z to the least exponent of block b.
 func (p *powers[E, V, PE]) factor(b int) (z E) {
 	e := uint64(b) << logBlock
 	if p.reverse {

@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/curves"
 )
 
-// mapped runs the code once for each block of elements, not for each element, so
-// that nearly all of its time goes into sums and products of blocks.
+// mapped runs the code once for each block of elements, not for each element, so that nearly all of
+// the time goes into sums and products of blocks.
 func (f vectors[E, V, PE, PV]) mapped(ctx context.Context, m *backend.Map, dst []byte, args [][]byte) error {
 	if m.Count == 0 {
 		return nil
@@ -36,9 +36,9 @@ func (f vectors[E, V, PE, PV]) mapped(ctx context.Context, m *backend.Map, dst [
 	})
 }
 
-// turnOf returns the bits of a place in Dst when it is a whole vector in reversed order:
-// the Map then goes from place to place, and i is the place reversed. Blocks of other
-// vectors in that order are contiguous so. It is 0 when i itself is counted.
+// turnOf returns the number of bits of a place in Dst, if Dst is a whole vector in reversed order.
+// Then the Map counts the places of Dst, not i, because blocks of other vectors in reversed order
+// are contiguous too. turnOf returns 0 if the Map counts i.
 func turnOf(m *backend.Map) int {
 	if d := m.Dst.Places(); d.Order == backend.Reversed && d.Count == m.Count && d.Stride == 1 && d.Rotate == 0 {
 		return bits.TrailingZeros(uint(d.Count))
@@ -46,12 +46,12 @@ func turnOf(m *backend.Map) int {
 	return 0
 }
 
-// operand is the elements of a vector that a Map reads or writes.
+// operand is a sequence of elements that a Map reads or writes.
 type operand[E any, V ~[]E] struct {
 	v              V
 	stride, rotate uint64
 	reversed       bool
-	bits           int // of a place, when there are a power of two
+	bits           int // of a place, if their number is a power of two
 	turn           int
 }
 
@@ -63,7 +63,7 @@ func operandOf[E any, V ~[]E](v V, o backend.Operand, turn int) operand[E, V] {
 // reverse returns the last n bits of i in reverse.
 func reverse(i uint64, n int) uint64 { return bits.Reverse64(i) >> (64 - n) }
 
-// place returns where the element that the Map counts as k lies.
+// place returns the place of the element that the Map counts as k.
 func (o *operand[E, V]) place(k uint64) (at uint64) {
 	if o.turn > 0 {
 		k = reverse(k, o.turn)
@@ -81,7 +81,7 @@ func (o *operand[E, V]) place(k uint64) (at uint64) {
 	return at
 }
 
-// one returns the operand's only element, or nil if there are more.
+// one returns the operand's element if it has only one, or nil.
 func (o *operand[E, V]) one() *E {
 	if o.stride == 0 {
 		return &o.v[o.place(0)]
@@ -89,7 +89,7 @@ func (o *operand[E, V]) one() *E {
 	return nil
 }
 
-// side returns n elements from k on where they lie side by side, otherwise nil.
+// side returns the n elements from k on if they lie side by side, or nil.
 func (o *operand[E, V]) side(k uint64, n int) V {
 	var at uint64
 	switch m := uint64(len(o.v)); {
@@ -100,9 +100,9 @@ func (o *operand[E, V]) side(k uint64, n int) V {
 			return nil
 		}
 	case o.reversed && o.turn > 0 && o.turn == o.bits:
-		// k is a multiple of n, a power of two: the places k to k+n-1 are the
-		// elements that differ in their first bits, and Rotate adds to the last
-		// ones. Where no carry goes into the first, places stay side by side.
+		// k is a multiple of n, a power of two. The places of k to k+n-1 differ in their first
+		// bits, and Rotate is added to the last ones. If no carry reaches the first bits, the
+		// places lie side by side.
 		last := o.turn - bits.TrailingZeros(uint(n))
 		if at = reverse(k, o.turn) + o.rotate; at>>last != 0 {
 			return nil
@@ -127,7 +127,7 @@ func (o *operand[E, V]) load(to V, k uint64) {
 	}
 }
 
-// store does the reverse of load.
+// store does the inverse of load.
 func (o *operand[E, V]) store(from V, k uint64) {
 	for i := range from {
 		o.v[o.place(k+uint64(i))] = from[i]
@@ -139,20 +139,20 @@ type stack[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V]] struct {
 	args      []operand[E, V]
 	constants V
 	zero      V
-	// rooms[d] is room for the block at depth d. Entries at d and above may lie
-	// in it, none below: whoever writes it has taken those off.
+	// rooms[d] is the memory for the block at depth d. Entries at depth d and above may lie in it,
+	// those below d never do. An operation that writes it has taken off those above first.
 	rooms [backend.MapStack]V
 	at    [backend.MapStack]entry[E, V]
-	out   V // where the operation going on writes
+	out   V // where the current operation writes
 }
 
-// entry is a block, or one element for all of a block.
+// entry is a block, or one element that stands for a whole block.
 type entry[E any, V ~[]E] struct {
 	v   V
 	one *E
 }
 
-// run sets n elements of to from k on.
+// run sets n elements of to, from k on.
 func (s *stack[E, V, PE, PV]) run(code []backend.MapCode, to *operand[E, V], k uint64, n int) {
 	side := to.side(k, n)
 	top := -1
@@ -195,14 +195,14 @@ func (s *stack[E, V, PE, PV]) run(code []backend.MapCode, to *operand[E, V], k u
 func (s *stack[E, V, PE, PV]) block(d, n int) V {
 	e := &s.at[d]
 	if e.one != nil {
-		// The element may lie in the vector that is written, where nothing is
-		// written before the last operation has read it.
+		// The element may lie in the vector that is written. That is safe: nothing is written there
+		// before the last operation has read it.
 		*e = entry[E, V]{s.rooms[d][:n], fill(s.rooms[d][:n], *e.one)}
 	}
 	return e.v
 }
 
-// fill sets all of v and returns nil.
+// fill sets all of v to to, and returns nil.
 func fill[E any, V ~[]E](v V, to E) *E {
 	for i := range v {
 		v[i] = to
@@ -210,7 +210,7 @@ func fill[E any, V ~[]E](v V, to E) *E {
 	return nil
 }
 
-// operate sets out to what an operation makes of the entries from depth d on.
+// operate sets out to the result of an operation on the entries from depth d on.
 func (s *stack[E, V, PE, PV]) operate(op backend.MapOp, d, n int) {
 	out := PV(&s.out)
 	switch op {

@@ -12,20 +12,21 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu/internal/limbs"
 )
 
-// modulus is a modulus with what Montgomery's products by it need. Numbers have n
-// limbs of 64 bits, R = 2^(64n). Its methods depend in time and addresses on no values:
-// TestConstantTime looks for branches and addresses that do. Read only: it is used by many goroutines.
+// modulus is a modulus m with the constants of Montgomery products by m. Numbers have n limbs of 64
+// bits, and R = 2^(64n). The time and the addresses of its methods depend on no values:
+// TestConstantTime looks for branches and addresses that do. It is only read after newModulus,
+// since many goroutines use it.
 type modulus struct {
 	n     int
 	m     []uint64
 	minus uint64   // -1/m modulo 2^64
 	rr    []uint64 // R^2 modulo m
 	one   []uint64 // R modulo m
-	// The contract has another R, r = 2^(32w) of w words: where n limbs have a word
-	// more, narrow is R^2 / r modulo m, else nil. rR is r R modulo m.
+	// The contract's Montgomery form has another R: r = 2^(32w) for numbers of w words. If n limbs
+	// have a word more than w, narrow is R^2 / r modulo m, otherwise nil. rR is r R modulo m.
 	narrow, rR []uint64
-	// mu is R^2 / m, rounded down, in n+1 limbs, and over is m and 2m, with a limb above,
-	// where product divides by them.
+	// mu is R^2 / m, rounded down, in n+1 limbs. over is m and 2m, each with one limb more. product
+	// uses them if it divides by m.
 	mu   []uint64
 	over [2][]uint64
 }
@@ -36,10 +37,10 @@ var (
 	errZero = errors.New("the modulus is 0")
 )
 
-// limbsOf returns how many limbs a number of some bytes has.
+// limbsOf returns how many limbs a number of size bytes has.
 func limbsOf(size int) int { return (size + 7) / 8 }
 
-// load sets x to a number of 4 bytes or more, little-endian, and zeros above it.
+// load sets x to a little-endian number of 4 bytes or more, with zeros above it.
 func load(x []uint64, b []byte) {
 	i := 0
 	for ; len(b) >= 8; i++ {
@@ -53,7 +54,7 @@ func load(x []uint64, b []byte) {
 	clear(x[i:])
 }
 
-// store writes x to as many bytes as there are.
+// store writes x to all of b.
 func store(b []byte, x []uint64) {
 	i := 0
 	for ; len(b) >= 8; i++ {
@@ -65,8 +66,8 @@ func store(b []byte, x []uint64) {
 	}
 }
 
-// newModulus prepares a modulus of some bytes; products are possible by an odd one. A
-// secret modulus shows its length in bits, and nothing else; a public one takes less time.
+// newModulus prepares a modulus. products asks for Montgomery products, for which it must be odd. A
+// secret modulus shows its length in bits and nothing else; a public one takes less time.
 func newModulus(b []byte, products, secret bool) (*modulus, error) {
 	k := &modulus{n: limbsOf(len(b))}
 	k.m = make([]uint64, k.n)
@@ -81,7 +82,7 @@ func newModulus(b []byte, products, secret bool) (*modulus, error) {
 	case k.m[0] == 1 && rest == 0:
 		return nil, errOne
 	}
-	inverse := k.m[0] // of three bits; each step doubles them
+	inverse := k.m[0] // correct to three bits; each step doubles their number
 	for range 5 {
 		inverse *= 2 - k.m[0]*inverse
 	}
@@ -101,16 +102,17 @@ func newModulus(b []byte, products, secret bool) (*modulus, error) {
 	return k, nil
 }
 
-// fewLimbs is below how many limbs two products and reductions take less time than a
-// product and a division.
+// fewLimbs is the number of limbs from which a product and a division take less time than two
+// products and two reductions.
 const fewLimbs = 12
 
-// divides prepares product to divide by a modulus of full length, for many products.
+// divides prepares product to divide by m. That pays for a modulus of full length and many
+// products.
 func (k *modulus) divides() {
 	if k.n < fewLimbs || k.bits() <= 64*(k.n-1) {
 		return
 	}
-	// R^2 less rr is a multiple of m: -1/m modulo 2^(64(n+1)) times rr is the quotient.
+	// R^2 - rr is a multiple of m. So the quotient is rr times -1/m modulo 2^(64(n+1)).
 	n := k.n
 	k.mu = make([]uint64, n+1)
 	t := make([]uint64, 2*n+3)
@@ -131,7 +133,7 @@ func (k *modulus) divides() {
 	}
 }
 
-// radix returns R modulo m: twice the highest power of 2 below m, as often as it takes.
+// radix returns R modulo m, by doubling the highest power of 2 below m.
 func (k *modulus) radix() []uint64 {
 	x, top := make([]uint64, k.n), k.bits()-1
 	x[top/64] = 1 << (top % 64)
@@ -139,7 +141,7 @@ func (k *modulus) radix() []uint64 {
 	return x
 }
 
-// bits returns how many bits the modulus has.
+// bits returns the length of the modulus in bits.
 func (k *modulus) bits() int {
 	i := k.n - 1
 	for i > 0 && k.m[i] == 0 {
@@ -148,18 +150,18 @@ func (k *modulus) bits() int {
 	return 64*i + bits.Len64(k.m[i])
 }
 
-// double doubles x some times, modulo m.
+// double doubles x times times, modulo m.
 func (k *modulus) double(x []uint64, times int) {
 	for range times {
 		k.add(x, x, x)
 	}
 }
 
-// power returns 2^log R modulo m, log from 0 on, by doubling and by squares: the square of
-// 2^i R by mul is 2^(2i) R.
+// power returns 2^log R modulo m, for log >= 0, by doublings and squarings: mul squares 2^i R to
+// 2^(2i) R.
 func (k *modulus) power(log int) []uint64 {
 	x, t := slices.Clone(k.one), make([]uint64, 2*k.n)
-	shift := max(bits.Len(uint(log))-bits.Len(uint(k.n/4)), 0) // doubling is faster up to about n/4
+	shift := max(bits.Len(uint(log))-bits.Len(uint(k.n/4)), 0) // up to about n/4 doubling is faster
 	k.double(x, log>>shift)
 	for shift--; shift >= 0; shift-- {
 		k.sqr(x, x, t)
@@ -168,7 +170,7 @@ func (k *modulus) power(log int) []uint64 {
 	return x
 }
 
-// divided returns 2^e modulo m, by a division.
+// divided returns 2^e modulo m by a division.
 func (k *modulus) divided(m *big.Int, e int) []uint64 {
 	v := new(big.Int).Lsh(big.NewInt(1), uint(e))
 	b := make([]byte, 8*k.n)
@@ -203,7 +205,7 @@ func (k *modulus) add(z, x, y []uint64) {
 	limbs.Subtract(z, z, k.m, carry)
 }
 
-// accumulate adds the product t, of 2n limbs, to a sum of products, which has one limb more.
+// accumulate adds the product t, of 2n limbs, to a sum of products, of 2n + 1 limbs.
 func (k *modulus) accumulate(sum, t []uint64) {
 	var carry uint64
 	for i, v := range t {
@@ -223,8 +225,7 @@ func (k *modulus) sub(z, x, y []uint64) {
 	}
 }
 
-// mul sets z = x y / R modulo m, with one of x and y below m; t has 2n limbs. z may
-// be x or y.
+// mul sets z = x y / R modulo m. One of x and y must be below m. t has 2n limbs. z may be x or y.
 func (k *modulus) mul(z, x, y, t []uint64) {
 	t = t[:2*k.n]
 	limbs.Mul(t, x[:k.n], y)
@@ -238,13 +239,13 @@ func (k *modulus) sqr(z, x, t []uint64) {
 	k.reduced(z, t)
 }
 
-// reduced sets z to t / R modulo m, t below m R and of 2n limbs, which it uses up.
+// reduced sets z to t / R modulo m. t is below m R and has 2n limbs, which reduced overwrites.
 func (k *modulus) reduced(z, t []uint64) {
 	top := limbs.Reduce(t, k.m, k.minus)
 	limbs.Subtract(z, t[k.n:], k.m, top)
 }
 
-// product sets z = x y modulo m, x and y below m; t has 5n + 4 limbs. z may be x or y.
+// product sets z = x y modulo m, for x and y below m. t has 5n + 4 limbs. z may be x or y.
 func (k *modulus) product(z, x, y, t []uint64) {
 	if k.mu == nil {
 		k.mul(z, x, y, t)
@@ -256,25 +257,24 @@ func (k *modulus) product(z, x, y, t []uint64) {
 	k.remainder(z, t[:2*n], t[2*n:])
 }
 
-// remainder sets z to x modulo m, x of 2n limbs, by a modulus that divides; t has 2n + 4.
+// remainder sets z to x modulo m. x has 2n limbs and t has 2n + 4. divides must have prepared m.
 //
-// It is Barrett's division (1986), and computes only the columns of its products that
-// matter. The quotient is at most 3 too small: by 2 since R^2/m and x are rounded down
-// (Handbook of Applied Cryptography, 14.42), by 1 for the columns that are left out.
+// It is Barrett's division (1986), without the columns of its products that do not matter. The
+// quotient is at most 3 too small: 2 because R^2/m and x are rounded down (Handbook of Applied
+// Cryptography, 14.42), 1 because of the columns left out.
 func (k *modulus) remainder(z, x, t []uint64) {
 	n := k.n
 	u, v := t[:n+3], t[n+3:2*n+4]
 	clear(u)
 	clear(v)
-	// u is the upper n+1 limbs of x times mu, from column n-1 on; its upper n+1 limbs are the
-	// quotient.
+	// u is x's upper n+1 limbs times mu, from column n-1 on. Its upper n+1 limbs are the quotient.
 	for i, f := range x[n-1:] {
 		from := max(n-1-i, 0)
 		at := i + from - (n - 1)
 		above := at + n + 1 - from
 		u[above] = limbs.MulAdd(u[at:above], k.mu[from:], f)
 	}
-	// v is the quotient times m, in n+1 limbs.
+	// v is the quotient times m, modulo 2^(64(n+1)).
 	for i, f := range u[2:] {
 		limbs.MulAdd(v[i:], k.over[0], f)
 	}
@@ -287,21 +287,21 @@ func (k *modulus) remainder(z, x, t []uint64) {
 	copy(z, v[:n])
 }
 
-// montgomery sets z = x y / r modulo m, as mul does for R.
+// montgomery sets z = x y / r modulo m. Otherwise it is as mul, which divides by R.
 func (k *modulus) montgomery(z, x, y, t []uint64) {
 	k.mul(z, x, y, t)
 	k.toNarrow(z, t)
 }
 
-// toNarrow sets z, divided by R, to what it is divided by r.
+// toNarrow turns z from a value divided by R into the same value divided by r.
 func (k *modulus) toNarrow(z, t []uint64) {
 	if k.narrow != nil {
 		k.mul(z, z, k.narrow, t)
 	}
 }
 
-// exp sets z = x^e modulo m, e in little-endian bytes, four bits at a time. It ends
-// early with ctx. t has 20n limbs.
+// exp sets z = x^e modulo m, four bits of e at a time. e is little-endian bytes. It stops early
+// when ctx ends. t has 20n limbs.
 func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) {
 	n := k.n
 	var table [16][]uint64 // x^i R
@@ -322,7 +322,7 @@ func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) 
 		digit := uint64(e[i/2]>>(4*(i%2))) & 15
 		clear(pick)
 		for j, power := range table {
-			same := -(((digit ^ uint64(j)) - 1) >> 63) // ones where j is the digit
+			same := -(((digit ^ uint64(j)) - 1) >> 63) // all ones if j is the digit
 			for l, v := range power {
 				pick[l] |= v & same
 			}
@@ -334,7 +334,7 @@ func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) 
 	k.mul(z, acc, pick, t)
 }
 
-// reduce sets z to x modulo m, x of any length; t has 4n + 4 limbs.
+// reduce sets z to x modulo m, for x of any length. t has 4n + 4 limbs.
 func (k *modulus) reduce(z, x, t []uint64) {
 	n := k.n
 	if k.mu != nil && len(x) <= 2*n {
@@ -357,12 +357,12 @@ func (k *modulus) reduce(z, x, t []uint64) {
 	}
 }
 
-// invert sets z to 1/x modulo m, or 0 where there is none. t has 6n + 12 limbs.
+// invert sets z to 1/x modulo m, or to 0 if there is none. t has 6n + 12 limbs.
 //
-// It is Bernstein and Yang's division steps (2019), 62 at a time on the lowest
-// limbs of f and g, with the products of the matrices applied to all limbs of f and
-// g, which begin as m and x, and to d and e, with f = d x and g = e x modulo m. The
-// number of steps is theirs for the width, so that f is the divisor, or minus it.
+// It is Bernstein and Yang's division steps (2019). f and g begin as m and x; d and e are such that
+// f = d x and g = e x modulo m. 62 steps at a time are computed on the lowest limbs of f and g; the
+// product of their matrices is then applied to all limbs of f, g, d and e. The number of steps is
+// theirs for the width, after which f is the greatest common divisor or minus it.
 func (k *modulus) invert(z, x, t []uint64) {
 	n := k.n
 	w := n + 2 // f and g are signed
@@ -386,7 +386,7 @@ func (k *modulus) invert(z, x, t []uint64) {
 		k.quotient62(d, s)
 		k.quotient62(e, r)
 	}
-	// 1 or -1, or else there is no inverse.
+	// If f is neither 1 nor -1, there is no inverse.
 	negative := -(f[w-1] >> 63)
 	none := (f[0] ^ negative - negative) ^ 1
 	for _, v := range f[1:] {
@@ -400,18 +400,18 @@ func (k *modulus) invert(z, x, t []uint64) {
 	}
 }
 
-// divisionSteps does 62 steps on the lowest 64 bits of f and g. It returns the new delta
-// and the matrix of these steps, times 2^62.
+// divisionSteps computes 62 steps on the lowest 64 bits of f and g. It returns the new delta, and
+// the matrix of these steps times 2^62.
 func divisionSteps(delta int64, f, g uint64) (int64, [4]int64) {
 	u, v, q, r := uint64(1), uint64(0), uint64(0), uint64(1)
 	for range 62 {
 		odd := -(g & 1)
-		swap := odd & uint64(-delta>>63) // where delta > 0
-		// g, or with an odd one g + f, or with a swap g - f.
+		swap := odd & uint64(-delta>>63) // all ones if delta > 0
+		// g becomes g if it was even, else g + f, or g - f with a swap.
 		g += (f ^ swap - swap) & odd
 		q += (u ^ swap - swap) & odd
 		r += (v ^ swap - swap) & odd
-		// The old g, which is the new one and the old f.
+		// With a swap f becomes the old g: the new g plus the old f.
 		f += g & swap
 		u += q & swap
 		v += r & swap
@@ -430,9 +430,9 @@ func combine(z, x, y []uint64, a, b int64) {
 	addSigned(z, y, b)
 }
 
-// addSigned adds a x to z, both signed and of one length.
+// addSigned adds a x to z. x and z are signed and have one length.
 func addSigned(z, x []uint64, a int64) {
-	// For a negative a the complement of x is added |a| times, and |a|.
+	// For a negative a it adds the complement of x |a| times, and then |a|.
 	negative := uint64(a >> 63)
 	size := (uint64(a) ^ negative) - negative
 	above := size & negative
@@ -446,7 +446,7 @@ func addSigned(z, x []uint64, a int64) {
 	}
 }
 
-// shift62 sets z to x, which is signed, divided by 2^62.
+// shift62 sets z to x / 2^62, for a signed x.
 func shift62(z, x []uint64) {
 	for i := range len(x) - 1 {
 		z[i] = x[i]>>62 | x[i+1]<<2
@@ -454,8 +454,7 @@ func shift62(z, x []uint64) {
 	z[len(x)-1] = uint64(int64(x[len(x)-1]) >> 62)
 }
 
-// quotient62 sets z, from 0 to below m, to x / 2^62 modulo m, where x is signed and
-// its size at most 2^62 m.
+// quotient62 sets z to x / 2^62 modulo m, from 0 to m-1. x is signed, and |x| is at most 2^62 m.
 func (k *modulus) quotient62(z, x []uint64) {
 	const low = 1<<62 - 1
 	above := limbs.MulAdd(x[:k.n], k.m, x[0]*k.minus&low)
@@ -468,7 +467,7 @@ func (k *modulus) quotient62(z, x []uint64) {
 	for i, m := range k.m {
 		z[i], c = bits.Add64(z[i], m&negative, c)
 	}
-	z[k.n] += c // 0, or 1 for a value from 2^(64n) on
+	z[k.n] += c // 0, or 1 if the value is at least 2^(64n)
 	limbs.Subtract(z, z, k.m, z[k.n]&1)
 	clear(z[k.n:])
 }

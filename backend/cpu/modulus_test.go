@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestModulus compares products, squares, remainders and powers by moduli of every length with
-// math/big's: of ones, of zeros but two bits, and random; of operands at both ends too.
+// TestModulus compares products, squares, remainders and powers with math/big's. Moduli have every
+// length: all ones, zeros except for two bits, and random. Operands include both ends of their
+// range.
 func TestModulus(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for n := 1; n <= 34; n++ {

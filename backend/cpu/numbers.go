@@ -18,8 +18,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// operation is a Compute that CheckSteps has found to be right, with the memory of
-// its batches.
+// operation is a Compute that backend.Check has accepted, with the memory of its batches.
 type operation struct {
 	backend.Compute
 	dst, a, b, m, carry []byte
@@ -40,7 +39,8 @@ func (p *program) compute(ctx context.Context, s *backend.Compute) error {
 	return p.operate(ctx, o)
 }
 
-// number returns number i of a batch in its memory; a batch of one is all of them.
+// number returns number i of a batch from its memory. A batch of one has the same number for every
+// i.
 func number(memory []byte, b backend.Batch, i int) []byte {
 	if b.Count == 1 {
 		i = 0
@@ -54,7 +54,7 @@ func wrong(i int, format string, a ...any) error {
 	return fmt.Errorf("%w: element %d: %s", backend.ErrInvalidInput, i, fmt.Sprintf(format, a...))
 }
 
-// earliest keeps the error of the first element of several workers.
+// earliest keeps, of several workers' errors, that of the first element.
 type earliest struct {
 	mu  sync.Mutex
 	at  int
@@ -75,13 +75,12 @@ func (f *earliest) any() bool {
 	return f.err != nil
 }
 
-// longBytes is from which size of a number on all processors work on one.
+// longBytes is the size of a number from which all processors work on it together.
 const longBytes = 1 << 20
 
-// fastNumbers computes an operation on the production path. Whole numbers are math/big's
-// where there are products; residues and binary fields are computed without branches or
-// addresses that depend on values; on public operands, math/big's operations where these are
-// faster.
+// fastNumbers computes an operation for production. Products of whole numbers are math/big's.
+// Residues and binary fields are computed without branches or addresses that depend on values; for
+// public operands math/big computes them if it is faster.
 func fastNumbers(ctx context.Context, o *operation) error {
 	switch o.Op {
 	case backend.NumAdd, backend.NumSub:
@@ -103,7 +102,7 @@ func fastNumbers(ctx context.Context, o *operation) error {
 	return o.elements(ctx)
 }
 
-// grain returns how many elements a worker takes at a time: cheap ones together.
+// grain returns how many elements a worker takes at a time: many if each is quick.
 func (o *operation) grain() int {
 	widest := max(o.Dst.Words, o.A.Words, o.B.Words, 1)
 	switch o.Op {
@@ -141,8 +140,8 @@ func (o *operation) elements(ctx context.Context) error {
 	return bad.err
 }
 
-// over computes an operation over all elements: with a worker's own results of its
-// elements, which are then added to those of the others.
+// over computes an operation over all elements. Each worker adds up its own elements by do; then
+// add adds the workers' results.
 func (o *operation) over(ctx context.Context, do func(*worker, int) error, add func(*worker)) error {
 	shared, err := o.prepare(ctx)
 	if err != nil {
@@ -175,12 +174,12 @@ func (o *operation) over(ctx context.Context, do func(*worker, int) error, add f
 	return bad.err
 }
 
-// fixed is what all elements share: a field, or a modulus that is the same for them.
+// fixed is what elements share: a field, or a modulus that is the same for all of them.
 type fixed struct {
 	m     *modulus
 	field *gf2.Field
 
-	public *big.Int // the modulus in place of m, where operands may show
+	public *big.Int // the modulus in place of m, if operands are public
 	words  []big.Word
 }
 
@@ -203,7 +202,7 @@ func (o *operation) prepare(ctx context.Context) (_ *fixed, err error) {
 	return f, nil
 }
 
-// set takes the modulus of element i.
+// set prepares the modulus of element i.
 func (f *fixed) set(o *operation, i int) (err error) {
 	b := number(o.m, o.M, i)
 	if o.open() {
@@ -218,8 +217,9 @@ func (f *fixed) set(o *operation, i int) (err error) {
 	return nil
 }
 
-// secretModulus reports whether the modulus must not show: that of all elements, and those
-// of powers and inverses, which take far longer than to prepare it. Public operands' may.
+// secretModulus reports whether the modulus is hidden. It is hidden if all elements share it, and
+// for powers and inverses, which take far longer than preparing it. It is not if operands are
+// public.
 func (o *operation) secretModulus() bool {
 	return !o.Public && (o.M.Count == 1 || o.Op == backend.NumExpMod || o.Op == backend.NumInvMod)
 }
@@ -229,17 +229,17 @@ type worker struct {
 	*operation
 	ctx     context.Context
 	shared  *fixed
-	k       *fixed // of the element
+	k       *fixed // of the current element
 	field   *gf2.Field
-	views   *[3][]uint64 // of Dst, A and B, where numbers are whole limbs
+	views   *[3][]uint64 // of Dst, A and B, if numbers are whole limbs
 	x, y, z []uint64
 	scratch []uint64
 	words   [2][]big.Word
-	p, q    big.Int  // operands, in words
-	r, s    big.Int  // a result, and a product that is added to it
+	p, q    big.Int  // operands, as math/big's words
+	r, s    big.Int  // a result, and a product to add to it
 	sums    []uint64 // residues
 
-	quotient big.Int // of public operands
+	quotient big.Int // for public operands
 }
 
 func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
@@ -259,7 +259,7 @@ func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
 	case o.m != nil:
 		w.scratch = make([]uint64, 20*limbsOf(4*o.M.Words)+12)
 		switch o.Op {
-		case backend.NumDotMod: // a sum of products
+		case backend.NumDotMod: // room for a sum of products
 			w.sums = make([]uint64, 2*limbsOf(4*o.M.Words)+1)
 		case backend.NumPowerSums:
 			w.sums = make([]uint64, limbsOf(4*o.M.Words)*o.Dst.Count)
@@ -275,7 +275,7 @@ func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
 	return w
 }
 
-// wipe clears what the worker computed in.
+// wipe clears the memory in which the worker computed.
 func (w *worker) wipe() {
 	for _, s := range [][]uint64{w.x, w.y, w.z, w.scratch, w.sums} {
 		clear(s)
@@ -367,7 +367,7 @@ func (w *worker) binary(i int, dst, a []byte) error {
 	return nil
 }
 
-// views returns the memory of Dst, A and B as limbs, or nil where numbers do not lie so.
+// views returns the memory of Dst, A and B as limbs, or nil if numbers are not whole limbs.
 func (o *operation) views() *[3][]uint64 {
 	var v [3][]uint64
 	if o.Dst.Words%2 != 0 {
@@ -382,7 +382,7 @@ func (o *operation) views() *[3][]uint64 {
 	return &v
 }
 
-// limbsAt returns number i of a batch in its limbs, n each; a batch of one is all of them.
+// limbsAt returns number i of a batch as n limbs. A batch of one has the same number for every i.
 func limbsAt(v []uint64, n int, b backend.Batch, i int) []uint64 {
 	if b.Count == 1 {
 		i = 0
@@ -390,7 +390,7 @@ func limbsAt(v []uint64, n int, b backend.Batch, i int) []uint64 {
 	return v[i*n : (i+1)*n]
 }
 
-// member wants an element of the field.
+// member checks that x is an element of the field.
 func (w *worker) member(x []uint64, i int, what string) error {
 	if !w.field.Has(x) {
 		return wrong(i, "%s has bits from x^%d on: it is no element of GF(2^%d)", what, w.field.Degree(), w.field.Degree())
@@ -398,7 +398,7 @@ func (w *worker) member(x []uint64, i int, what string) error {
 	return nil
 }
 
-// ownModulus takes the modulus of element i, where not all share one.
+// ownModulus prepares the modulus of element i, unless all elements share one.
 func (w *worker) ownModulus(i int) error {
 	if w.k == w.shared {
 		return nil
@@ -406,7 +406,7 @@ func (w *worker) ownModulus(i int) error {
 	return w.k.set(w.operation, i)
 }
 
-// below loads an operand that is below the modulus.
+// below loads an operand and checks that it is below the modulus.
 func (w *worker) below(k *modulus, x []uint64, b []byte, i int, what string) error {
 	load(x, b)
 	if top := k.n - 1; w.Public && x[top] < k.m[top] {
@@ -517,7 +517,7 @@ func (w *worker) powerSums(i int) error {
 	return nil
 }
 
-// addResidues adds the worker's sums to Dst; that of products is still to be reduced.
+// addResidues adds the worker's sums to Dst. A sum of products is reduced first.
 func (w *worker) addResidues() {
 	k := w.k.m
 	if w.Op == backend.NumDotMod {
@@ -532,20 +532,21 @@ func (w *worker) addResidues() {
 	}
 }
 
-// wordsOf returns how many of math/big's words a number of some bytes has.
+// wordsOf returns how many of math/big's words a number of size bytes has.
 func wordsOf(size int) int { return (8*size + bits.UintSize - 1) / bits.UintSize }
 
-// buffers returns room for an element of A and of B in math/big's words.
+// buffers returns memory for an element of A and of B as math/big's words.
 func (o *operation) buffers() [2][]big.Word {
 	return [2][]big.Word{make([]big.Word, wordsOf(4*o.A.Words)), make([]big.Word, wordsOf(4*o.B.Words))}
 }
 
-// value sets v, in the worker's memory, to the value of b.
+// value sets v to the value of b, in the worker's memory.
 func (w *worker) value(v *big.Int, which int, b []byte) *big.Int {
 	return v.SetBits(wordsInto(w.words[which], b))
 }
 
-// wordsInto sets x to the number b, little-endian as words are here (package layout).
+// wordsInto sets x to the number b, whose bytes are little-endian as this machine's words are
+// (package layout).
 func wordsInto(x []big.Word, b []byte) []big.Word {
 	to := layout.Bytes(x)
 	clear(to[copy(to, b):])
@@ -557,11 +558,11 @@ func whole(b []byte) *big.Int {
 	return new(big.Int).SetBits(wordsInto(make([]big.Word, wordsOf(len(b))), b))
 }
 
-// put writes v, not negative, to as many bytes as there are.
+// put writes v, which is not negative, to all of b.
 func put(b []byte, v *big.Int) { clear(b[copy(b, layout.Bytes(v.Bits())):]) }
 
-// add sets z = x + y + carry, all of one length, a multiple of 4, and returns the
-// carry. z may be x or y.
+// add sets z = x + y + carry and returns the carry. All have one length, a multiple of 4. z may be
+// x or y.
 func add(z, x, y []byte, carry uint64) uint64 {
 	x, y = x[:len(z)], y[:len(z)]
 	for len(z) >= 8 {
@@ -578,7 +579,7 @@ func add(z, x, y []byte, carry uint64) uint64 {
 	return carry
 }
 
-// sub sets z to x - y - borrow and returns the new borrow, as add does for sums.
+// sub sets z = x - y - borrow and returns the borrow. Otherwise it is as add.
 func sub(z, x, y []byte, borrow uint64) uint64 {
 	x, y = x[:len(z)], y[:len(z)]
 	for len(z) >= 8 {
@@ -595,7 +596,7 @@ func sub(z, x, y []byte, borrow uint64) uint64 {
 	return borrow
 }
 
-// compare returns -1, 0 or 1.
+// compare returns -1, 0 or 1, as x is below, equal to or above y.
 func compare(x, y []byte) int {
 	for i := len(x) - 4; i >= 0; i -= 4 {
 		if a, b := binary.LittleEndian.Uint32(x[i:]), binary.LittleEndian.Uint32(y[i:]); a != b {
@@ -608,8 +609,8 @@ func compare(x, y []byte) int {
 	return 0
 }
 
-// carryOn adds the carry, or takes the borrow, above what it comes from, and tells
-// what is left of it after z.
+// carryOn adds a carry of 1 to z, or takes a borrow of 1 from it. It returns the carry or borrow
+// that z gives.
 func carryOn(z []byte, borrow bool) uint64 {
 	const step = 4
 	for ; len(z) > 0; z = z[step:] {
@@ -626,8 +627,8 @@ func carryOn(z []byte, borrow bool) uint64 {
 	return 1
 }
 
-// long adds or subtracts long numbers, a chunk a processor, and then has the carries
-// of chunks go on in the next ones, which rarely goes far.
+// long adds or subtracts long numbers. Each processor does one chunk; then the carries of chunks
+// are added to the next ones, which rarely goes far.
 func (o *operation) long(ctx context.Context) error {
 	for i := range o.Dst.Count {
 		c, err := longAdd(ctx, number(o.dst, o.Dst, i), number(o.a, o.A, i), number(o.b, o.B, i), o.Op == backend.NumSub)
@@ -641,7 +642,7 @@ func (o *operation) long(ctx context.Context) error {
 	return nil
 }
 
-// longAdd does what add does, or sub, on all processors.
+// longAdd does what add or sub does, on all processors.
 func longAdd(ctx context.Context, z, x, y []byte, borrow bool) (uint64, error) {
 	const chunk = 1 << 16
 	do := add
@@ -664,7 +665,7 @@ func longAdd(ctx context.Context, z, x, y []byte, borrow bool) (uint64, error) {
 		if err := backend.Ended(ctx); err != nil {
 			return 0, err
 		}
-		// A chunk that a carry goes through had none of its own.
+		// A chunk through which a carry goes has given none itself.
 		carries[k] |= carryOn(z[k*chunk:min((k+1)*chunk, len(z))], borrow)
 	}
 	return carries[len(carries)-1], nil

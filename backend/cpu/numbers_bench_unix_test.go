@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// BenchmarkResidues times operations on residues whose operands are secret, or public where
-// that is another way, beside math/big. For figures of one core: -cpu 1.
+// BenchmarkResidues times operations on residues beside math/big: with secret operands, and with
+// public ones if those are computed differently. For figures of one core: -cpu 1.
 func BenchmarkResidues(b *testing.B) {
 	for _, c := range []struct {
 		op   backend.NumberOp
@@ -127,7 +127,7 @@ func BenchmarkFields(b *testing.B) {
 	}
 }
 
-// processorTime returns how many nanoseconds this process has computed.
+// processorTime returns the processor time of this process in nanoseconds.
 func processorTime(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// TestOperations runs every operation at widths where code differs: of half limbs,
-// of few and of many.
+// TestOperations runs every operation at the widths at which the code differs: half limbs, few
+// limbs and many.
 func TestOperations(t *testing.T) {
 	a, b := New(Options{}), NewReference()
 	defer a.Close()
@@ -34,7 +34,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestSlowExponentiation runs exponentiations that end early with their context.
+// TestSlowExponentiation: an exponentiation ends early when its context ends.
 func TestSlowExponentiation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	for _, words := range []int{1, 2, 3, 64} {
@@ -58,8 +58,8 @@ func TestSlowExponentiation(t *testing.T) {
 	}
 }
 
-// TestSecretModulus prepares moduli in both ways: of all widths, and short ones in wide
-// numbers.
+// TestSecretModulus prepares moduli as secret and as public ones, of all widths, and short ones in
+// wide numbers.
 func TestSecretModulus(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for words := 1; words < 70; words++ {
@@ -83,7 +83,7 @@ func TestSecretModulus(t *testing.T) {
 	}
 }
 
-// TestCancelNumbers ends operations in the middle of an element, or of many.
+// TestCancelNumbers ends operations within one long element, or among many.
 func TestCancelNumbers(t *testing.T) {
 	const words = backend.MaxNumber
 	b := New(Options{})
@@ -106,7 +106,7 @@ func TestCancelNumbers(t *testing.T) {
 			backend.Write{Dst: batch(2).Range(), Input: backend.Input{
 				Bytes: ones, Ready: func(context.Context, int) error { close(started); return nil },
 			}},
-			// Minutes, if it is not ended.
+			// This takes minutes unless it is ended.
 			backend.Compute{Op: backend.NumExpMod, Dst: batch(3), A: batch(0), B: batch(1), M: batch(2)},
 		})
 		done <- err
@@ -118,7 +118,7 @@ func TestCancelNumbers(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-	case <-time.After(30 * time.Second): // on a busy machine; half a second otherwise
+	case <-time.After(30 * time.Second): // half a second, unless the machine is busy
 		t.Error("a cancelled exponentiation goes on")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
-// TestAgainstDiscreteLogs computes the same sums in three ways, of which one has no point
-// addition. When all others fail too, look at this test first.
+// TestAgainstDiscreteLogs computes the same sums in three ways, one of which adds no points. If all
+// other tests fail too, look at this one first.
 func TestAgainstDiscreteLogs(t *testing.T) {
 	const n, offset = 37, 3
 	ctx := context.Background()

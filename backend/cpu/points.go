@@ -15,28 +15,27 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// group computes steps over the points of one group. Points and scalars come as
-// memory of whole elements, aligned to 8 bytes, of steps that Check has found to be
-// right; encoded points are at any address.
+// group computes steps over the points of one group. Points and scalars come as memory of whole
+// elements, aligned to 8 bytes. The steps are those that backend.Check has accepted. Encoded points
+// may be at any address.
 type group interface {
-	// multiply takes no scalars as ones.
+	// multiply treats missing scalars as ones.
 	multiply(ctx context.Context, c *local.Call, dst, src, scalars []byte, terms int) error
 	add(ctx context.Context, dst []byte, plus, minus [][]byte) error
 	transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error
-	// check returns how many points are not valid, and the first of them.
+	// check returns how many points are not valid, and the index of the first.
 	check(ctx context.Context, src []byte, subgroup bool) (bad, first int, err error)
-	// decode returns the first element that is no encoding, or -1.
+	// decode returns the index of the first element that encodes no point, or -1.
 	decode(ctx context.Context, dst, src []byte, as backend.Encoding) (bad int, err error)
 	encode(ctx context.Context, dst, src []byte, as backend.Encoding) error
 }
 
-// fastPoints returns the arithmetic of a group for New.
+// fastPoints returns New's arithmetic of a group.
 func fastPoints(e backend.Element) group {
 	return &points{e, numbersOf(e.Curve), curves.GroupOf(e.Curve, e.Group), curves.Of(e.Curve).Fr}
 }
 
-// points is the group arithmetic on gnark-crypto's types. It takes a time that depends
-// on the scalars.
+// points is group arithmetic on gnark-crypto's types. Its time depends on the scalars.
 type points struct {
 	of      backend.Element
 	numbers numbers
@@ -44,14 +43,14 @@ type points struct {
 	scalars curves.Field
 }
 
-// Points are computed in blocks, whose sums become affine together. Processors take
-// grains of as many as keep them busy for a millisecond or so.
+// The sums of a block of points are made affine together. A worker takes a grain of points at a
+// time: as many as keep it busy for about a millisecond.
 const (
 	pointBlock  = 256
 	pointsAlone = 16
 )
 
-// pointsIn returns memory as points. Its alignment and length are right, see group.
+// pointsIn returns memory as points. Its alignment and length are right: see group.
 func pointsIn(g curves.Group, b []byte) curves.Points {
 	p, err := g.Points(b)
 	if err != nil {
@@ -67,13 +66,13 @@ func (g *points) in(b []byte) curves.Points { return pointsIn(g.group, b) }
 func (g *points) scalarsIn(b []byte) curves.Elements {
 	e, err := g.scalars.Elements(b)
 	if err != nil {
-		panic(err) // its alignment and length are right, see group
+		panic(err) // alignment and length are right: see group
 	}
 	return e
 }
 
-// blocks sets each of dst to what of makes of it, on every processor, grain at a time: what of
-// returns makes the sum for point i at a place of sums, which is infinity before.
+// blocks computes the points dst on every processor, grain points at a time. of returns a function
+// for one worker. That function adds the sum of point i to sums[at], which is infinity before.
 func (g *points) blocks(ctx context.Context, dst curves.Points, grain int, of func() func(i int, sums curves.Sums, at int)) error {
 	return each(ctx, dst.Len(), grain, func(parts iter.Seq2[int, int]) {
 		set := of()
@@ -90,7 +89,7 @@ func (g *points) blocks(ctx context.Context, dst curves.Points, grain int, of fu
 	})
 }
 
-// What makes a product worth a table, or a row a MultiExp: so many products.
+// From these numbers of products on, a table for a fixed base pays, or MultiExp for a row.
 const (
 	manyOfBase = 64
 	manyOfRow  = 32
@@ -125,14 +124,14 @@ func (g *points) multiply(ctx context.Context, c *local.Call, dst, src, scalars 
 	})
 }
 
-// times multiplies sum i by a scalar; k is room for it, and wiped.
+// times multiplies sum i by a scalar. k is memory for the scalar, and is wiped.
 func times(sums curves.Sums, i int, by curves.Elements, at int, k *big.Int) {
 	sums.Multiply(i, by.Int(at, k))
 	clear(k.Bits())
 }
 
-// fixedBase multiplies one point, of which a table has the multiples by every byte at
-// every place of a scalar: a product is as many additions as a scalar has bytes.
+// fixedBase multiplies one point by many scalars. Its table has the multiples of the point by every
+// byte at every place of a scalar, so that a product takes one addition for each byte of a scalar.
 func (g *points) fixedBase(ctx context.Context, dst, base curves.Points, by curves.Elements, terms int) error {
 	const width = 256
 	size := g.of.Curve.ScalarBytes()
@@ -170,7 +169,7 @@ func (g *points) fixedBase(ctx context.Context, dst, base curves.Points, by curv
 	})
 }
 
-// rows has gnark-crypto's MultiExp compute each sum.
+// rows computes each sum by gnark-crypto's MultiExp.
 func (g *points) rows(ctx context.Context, dst curves.Points, src, by []byte, terms int) error {
 	tasks := min(max(1, runtime.GOMAXPROCS(0)/dst.Len()), 1024)
 	var failed atomic.Pointer[error]
@@ -190,8 +189,8 @@ func (g *points) rows(ctx context.Context, dst curves.Points, src, by []byte, te
 	return err
 }
 
-// row returns row j of memory that is repeated, of as many bytes as own has: where they
-// lie, or copied to own.
+// row returns row j of memory that is repeated; own has the length of a row. If the row is
+// contiguous it is returned where it lies, otherwise it is copied to own.
 func row(all, own []byte, j int) []byte {
 	at := j * len(own) % len(all)
 	if at+len(own) <= len(all) {
@@ -223,8 +222,8 @@ func (g *points) add(ctx context.Context, dst []byte, plus, minus [][]byte) erro
 	})
 }
 
-// transform computes a radix-2 transform of points in Jacobian form: by decimation in
-// frequency from natural order, and in time from reversed order.
+// transform computes a radix-2 transform of points in Jacobian form. It decimates in frequency from
+// natural order and in time from reversed order.
 func (g *points) transform(ctx context.Context, _ *local.Call, dst, src []byte, t *backend.Transform) error {
 	to, from := g.in(dst), g.in(src)
 	batch := max(t.Batch, 1)
@@ -240,7 +239,7 @@ func (g *points) transform(ctx context.Context, _ *local.Call, dst, src []byte, 
 		scale.ModInverse(big.NewInt(int64(n)), f.r)
 	}
 	roots := g.powers(big.NewInt(1), w, n/2)
-	var factors curves.Elements // of the coefficients, which are the results of an inverse
+	var factors curves.Elements // of the coefficients, which are the results of an inverse transform
 	if t.Inverse && n > 1 || len(t.Shift) > 0 {
 		factors = g.powers(scale, shift, n)
 		defer clear(factors.Bytes())
@@ -263,7 +262,7 @@ func (g *points) transform(ctx context.Context, _ *local.Call, dst, src []byte, 
 			}
 		})
 	}
-	left := backend.Reversed // the order in which butterflies leave a
+	left := backend.Reversed // the order of a after the butterflies
 	if t.From == backend.Reversed {
 		left = backend.Natural
 	}
@@ -299,7 +298,7 @@ func (g *points) transform(ctx context.Context, _ *local.Call, dst, src []byte, 
 	return nil
 }
 
-// powers returns first, first ratio, first ratio^2 and so on, n of them, and ratio behind them.
+// powers returns n powers, first, first ratio, first ratio^2 and so on, and ratio after them.
 func (g *points) powers(first, ratio *big.Int, n int) curves.Elements {
 	all := g.scalars.New(n + 1)
 	all.SetInt(0, first)
@@ -310,11 +309,11 @@ func (g *points) powers(first, ratio *big.Int, n int) curves.Elements {
 	return all
 }
 
-// butterflies transforms a, by the powers of a root of its order.
+// butterflies transforms a; roots are the powers of a root of unity of its order.
 func (g *points) butterflies(ctx context.Context, a curves.Sums, roots curves.Elements, from backend.Order) error {
 	n := a.Len()
 	for half := n / 2; half > 0; half /= 2 {
-		m := half // from natural order the halves become shorter
+		m := half // from natural order it is halved each time
 		if from == backend.Reversed {
 			m = n / 2 / half
 		}
@@ -344,7 +343,7 @@ func (g *points) butterflies(ctx context.Context, a curves.Sums, roots curves.El
 	return nil
 }
 
-// found counts elements that are not right and keeps the first of them.
+// found counts wrong elements and keeps the index of the first.
 type found struct {
 	count, first atomic.Int64
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// over runs steps over a space of points, with the id 1 in them, on a backend.
+// over runs steps on a backend, in a space with the id 1 that holds points.
 func over(t testing.TB, b backend.Backend, e backend.Element, points []byte, steps ...backend.Step) [][]byte {
 	t.Helper()
 	v, _ := backend.As[backend.Programs](b)
@@ -36,7 +36,8 @@ func over(t testing.TB, b backend.Backend, e backend.Element, points []byte, ste
 	return answers[1:]
 }
 
-// TestEncodingsAreGnarks: of both backends, which agree with each other elsewhere.
+// TestEncodingsAreGnarks compares encodings with gnark-crypto's. Other tests compare the two
+// backends.
 func TestEncodingsAreGnarks(t *testing.T) {
 	_, _, g1, _ := bn254.Generators()
 	_, _, _, g2 := bls12381.Generators()
@@ -71,8 +72,8 @@ func TestEncodingsAreGnarks(t *testing.T) {
 	}
 }
 
-// TestTransformIsToLagrange: the inverse transform of powers is gnark-crypto's key in
-// Lagrange form.
+// TestTransformIsToLagrange: the inverse transform of powers is the key that gnark-crypto computes
+// in Lagrange form.
 func TestTransformIsToLagrange(t *testing.T) {
 	const n = 64
 	srs, err := kzg254.NewSRS(n, fr254.Modulus().Rsh(fr254.Modulus(), 3))

@@ -6,8 +6,9 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// open reports whether math/big computes an operation on residues: operands are public, and
-// it is faster than what hides them. Remainders of long numbers and by many moduli are.
+// open reports whether math/big computes an operation on residues. It does if operands are public
+// and it is faster than the code that hides them: for remainders of long numbers and for many
+// moduli.
 func (o *operation) open() bool {
 	switch o.Op {
 	case backend.NumReduce:
@@ -18,7 +19,7 @@ func (o *operation) open() bool {
 	return false
 }
 
-// setPublic takes a modulus for math/big.
+// setPublic prepares a modulus for math/big.
 func (f *fixed) setPublic(b []byte) error {
 	if f.words == nil {
 		f.words, f.public = make([]big.Word, wordsOf(len(b))), new(big.Int)
@@ -33,7 +34,7 @@ func (f *fixed) setPublic(b []byte) error {
 	return nil
 }
 
-// publicResidue computes element i of an operation on residues.
+// publicResidue computes element i of an operation on residues with math/big.
 func (w *worker) publicResidue(i int, dst, a []byte) error {
 	if err := w.ownModulus(i); err != nil {
 		return err

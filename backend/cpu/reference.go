@@ -13,8 +13,8 @@ func reference(c backend.Curve, g backend.Group) local.Kernel {
 	return doubleAndAdd{numbersOf(c), curves.GroupOf(c, g)}
 }
 
-// doubleAndAdd is the reference kernel: scalars are numbers of math/big, points
-// are added one at a time by the group's own formulas.
+// doubleAndAdd is the reference kernel. Scalars are math/big's numbers, and points are added one at
+// a time by the group's own formulas.
 type doubleAndAdd struct {
 	numbers
 	group curves.Group
@@ -54,8 +54,8 @@ func (t *doubleAndAddSum) Add(points, scalars []byte) error {
 
 func (t *doubleAndAddSum) Affine() []byte { return t.total.Point(0) }
 
-// addTimes adds k times point i to the first of sums, by doubling and adding. product is room
-// for one.
+// addTimes adds k times point i to the first of sums, by doubling and adding. product is memory for
+// one point.
 func addTimes(sum, product curves.Sums, points curves.Points, i int, k *big.Int) {
 	product.Clear()
 	for bit := k.BitLen() - 1; bit >= 0; bit-- {

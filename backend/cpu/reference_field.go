@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/curves"
 )
 
-// numbers is the reference arithmetic: elements are numbers of math/big, and every
-// step is what its definition says, a transform n^2 products.
+// numbers is the reference arithmetic. Elements are math/big's numbers, and every step is computed
+// by its definition: a transform takes n^2 products.
 type numbers struct {
 	size           int      // of an element in bytes
 	r              *big.Int // the field's order
@@ -26,7 +26,7 @@ func numbersOf(c backend.Curve) numbers {
 	return numbers{c.ScalarBytes(), r, radix, new(big.Int).ModInverse(radix, r), func(n int) *big.Int {
 		w, err := curves.Of(c).Fr.Root(n)
 		if err != nil {
-			panic(err) // the field's two-adicity was checked
+			panic(err) // the field's two-adicity was checked before
 		}
 		return w.Int(0, new(big.Int))
 	}}
@@ -34,7 +34,7 @@ func numbersOf(c backend.Curve) numbers {
 
 func referenceField(c backend.Curve) arithmetic { return numbersOf(c) }
 
-// number returns the value of an element in Montgomery form: b/R mod r, b little-endian.
+// number returns the value of an element in Montgomery form: b/R mod r, with b little-endian.
 func (f numbers) number(b []byte) *big.Int {
 	b = slices.Clone(b)
 	slices.Reverse(b)
@@ -79,7 +79,7 @@ func (f numbers) gather(_ context.Context, dst, src []byte, index []uint32) (int
 	return -1, nil
 }
 
-// natural changes values of one order to the other, or not.
+// natural returns values in natural order, given those of order o.
 func natural[T any](v []T, o backend.Order) []T {
 	if o == backend.Natural {
 		return v
@@ -138,7 +138,7 @@ func (f numbers) transform(ctx context.Context, _ *local.Call, dst, src []byte, 
 	return nil
 }
 
-// chunks cuts v into n lists of the same length.
+// chunks cuts v into n lists of one length.
 func chunks(v []*big.Int, n int) [][]*big.Int {
 	return slices.Collect(slices.Chunk(v, len(v)/n))
 }
@@ -152,7 +152,7 @@ func (f numbers) value(coefficients []*big.Int, z *big.Int) *big.Int {
 	return v
 }
 
-// placeOf returns where the element i of an operand lies.
+// placeOf returns the place of element i of an operand.
 func placeOf(o backend.Operand, i int) int {
 	m := big.NewInt(int64(o.Count))
 	at := new(big.Int).Mul(big.NewInt(int64(o.Stride)), big.NewInt(int64(i)))
@@ -259,7 +259,7 @@ func (f numbers) evaluate(_ context.Context, src [][]byte, o backend.Order, poin
 	return f.bytes(values...), nil
 }
 
-// divide does long division.
+// divide divides polynomials as on paper.
 func (f numbers) divide(_ context.Context, dst, src, point []byte) ([]byte, error) {
 	rest, z := f.list(src), f.number(point)
 	for i := len(rest) - 1; i > 0; i-- { // rest[i] X^i is rest[i] X^(i-1) (X - z), and z rest[i] X^(i-1)

@@ -72,8 +72,8 @@ func referenceNumbers(ctx context.Context, o *operation) error {
 	return nil
 }
 
-// residues wants a modulus that is possible, odd where that is asked, and operands
-// below it, of which the last may be none.
+// residues checks that m is a valid modulus, odd if odd is set, and that the operands are below it.
+// The last operand may be nil.
 func residues(i int, m *big.Int, odd bool, operands ...*big.Int) error {
 	switch {
 	case !odd && m.Sign() == 0:
@@ -91,14 +91,14 @@ func residues(i int, m *big.Int, odd bool, operands ...*big.Int) error {
 	return nil
 }
 
-// defined computes element i of an operation on numbers that are looked at one by one.
+// defined computes element i of an operation that works element by element.
 func (o *operation) defined(i int, a, b, m *big.Int) (v, carry *big.Int, err error) {
 	width := uint(32 * o.Dst.Words)
 	radix := new(big.Int).Lsh(big.NewInt(1), width)
 	v, carry = new(big.Int), new(big.Int)
 	switch o.Op {
 	case backend.NumResize:
-		return a, nil, nil // put writes as much of it as there is room for
+		return a, nil, nil // put writes the words that fit
 	case backend.NumAdd:
 		v.Add(a, b)
 		return v, carry.Rsh(v, width), nil
@@ -158,8 +158,8 @@ func (o *operation) defined(i int, a, b, m *big.Int) (v, carry *big.Int, err err
 	return v.Mod(v, m), nil, nil
 }
 
-// inField computes element i of an operation on polynomials over GF(2), whose
-// coefficients are bits.
+// inField computes element i of an operation on polynomials over GF(2). The bits of a number are
+// the coefficients.
 func (o *operation) inField(i int, a, b *big.Int) (*big.Int, error) {
 	n := o.Degree
 	for k, v := range []*big.Int{a, b} {
@@ -191,7 +191,7 @@ func (o *operation) inField(i int, a, b *big.Int) (*big.Int, error) {
 	case backend.NumGFSqr:
 		return mul(a, a), nil
 	}
-	// The inverse by Euclid: in each pair, the second times a is the first modulo p.
+	// The inverse by Euclid's algorithm. In each pair, the second times a is the first modulo p.
 	if a.Sign() == 0 {
 		return a, nil
 	}

@@ -16,8 +16,8 @@ func referencePoints(e backend.Element) group {
 	return pointByPoint{numbersOf(e.Curve), e, curves.GroupOf(e.Curve, e.Group)}
 }
 
-// pointByPoint is the reference arithmetic of a group: products are double-and-add, every
-// step is what its definition says, a transform n^2 products.
+// pointByPoint is the reference arithmetic of a group. Every step is computed by its definition:
+// products by double-and-add, a transform by n^2 products.
 type pointByPoint struct {
 	numbers
 	of    backend.Element
@@ -111,8 +111,8 @@ func (g pointByPoint) transform(ctx context.Context, _ *local.Call, dst, src []b
 	return nil
 }
 
-// coordinates returns the numbers of Fp that a point is made of: X and Y, each with its
-// parts in order. They are not below q if the memory has such.
+// coordinates returns the numbers of Fp of a point: the parts of X, then those of Y, in order. They
+// may be q or more if the memory has such values.
 func (g pointByPoint) coordinates(b []byte) (v []*big.Int) {
 	q := g.of.Curve.BaseField()
 	inverse := new(big.Int).ModInverse(new(big.Int).Lsh(big.NewInt(1), uint(8*g.of.Curve.FieldBytes())), q)
@@ -151,7 +151,7 @@ func (g pointByPoint) check(_ context.Context, src []byte, subgroup bool) (bad, 
 	return bad, first, nil
 }
 
-// decode takes what encodes to the same bytes.
+// decode accepts bytes that encoding the decoded point gives back.
 func (g pointByPoint) decode(_ context.Context, dst, src []byte, as backend.Encoding) (int, error) {
 	to, size := pointsIn(g.group, dst), as.Bytes(g.of)
 	again := make([]byte, size)
@@ -175,9 +175,9 @@ func (g pointByPoint) encode(_ context.Context, dst, src []byte, as backend.Enco
 	return nil
 }
 
-// encoded writes the point p in an encoding: big-endian coordinates, of each the last
-// part first, with flags in the first bits. BN254 has two bits of room, the others have
-// the three of the format of Zcash. Source: gnark-crypto, ecc/*/marshal.go.
+// encoded writes the point p in an encoding: its coordinates big-endian, the last part of each
+// first, with flags in the first bits. BN254 has room for two flag bits; the others have the three
+// of Zcash's format. Source: gnark-crypto, ecc/*/marshal.go.
 func (g pointByPoint) encoded(dst, p []byte, as backend.Encoding) {
 	flags := struct{ smallest, largest, infinity, plain byte }{0b100 << 5, 0b101 << 5, 0b110 << 5, 0b010 << 5}
 	if g.of.Curve == backend.BN254 {
@@ -202,7 +202,7 @@ func (g pointByPoint) encoded(dst, p []byte, as backend.Encoding) {
 		put(len(dst)/2, y)
 		return
 	}
-	part := y[len(y)-1] // the last that is not zero says which of y and -y it is
+	part := y[len(y)-1] // the last part that is not zero tells y from -y
 	if part.Sign() == 0 {
 		part = y[0]
 	}

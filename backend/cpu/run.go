@@ -15,10 +15,10 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// arithmetic computes steps over one scalar field. Vectors come as memory of whole
-// elements, aligned to 8 bytes, of steps that CheckSteps has found to be right.
+// arithmetic computes steps over one scalar field. Vectors come as memory of whole elements,
+// aligned to 8 bytes. The steps are those that backend.Check has accepted.
 type arithmetic interface {
-	// gather returns the index that is not below src's elements, or -1.
+	// gather returns an index that is not below the number of src's elements, or -1.
 	gather(ctx context.Context, dst, src []byte, index []uint32) (bad int, err error)
 	transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error
 	mapped(ctx context.Context, m *backend.Map, dst []byte, args [][]byte) error
@@ -113,13 +113,13 @@ func (p *program) all(ranges []backend.Range) [][]byte {
 	return at
 }
 
-// over returns the arithmetic of the group that the points of a range are of.
+// over returns the arithmetic of the group whose points are in a range.
 func (p *program) over(r backend.Range) group { return p.points(p.Used.Spaces[r.Space].Element) }
 
 // of returns the arithmetic over the field of a range.
 func (p *program) of(r backend.Range) arithmetic { return p.field(p.Used.Spaces[r.Space].Curve) }
 
-// step runs one step but a Job.
+// step runs one step that is not a Job.
 func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 	if err := backend.Yield(ctx); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 	return nil, fmt.Errorf("%w: a step that was checked is not known", backend.ErrInternal)
 }
 
-// write copies the caller's elements as they come.
+// write copies the caller's elements as they become ready.
 func (p *program) write(ctx context.Context, s *backend.Write) error {
 	const piece = 1 << 18 // elements
 	of := p.Used.Spaces[s.Dst.Space].Element
@@ -237,8 +237,8 @@ func (p *program) gather(ctx context.Context, s *backend.Gather) error {
 	return err
 }
 
-// each calls work on every processor, which takes parts of 0 to n until there are
-// no more, grain at a time, or ctx ends.
+// each calls work on every processor. Each work takes parts of 0 to n, grain at a time, until none
+// is left or ctx ends.
 func each(ctx context.Context, n, grain int, work func(parts iter.Seq2[int, int])) error {
 	var next atomic.Int64
 	parts := func(yield func(lo, hi int) bool) {

@@ -12,7 +12,7 @@ import (
 func (f vectors[E, V, PE, PV]) invert(ctx context.Context, dst, src []byte) error {
 	to, from := f.view(dst), f.view(src)
 	return each(ctx, len(to), grain, func(parts iter.Seq2[int, int]) {
-		before := make(V, min(grain, len(to))) // products of those before
+		before := make(V, min(grain, len(to))) // products of the elements before
 		defer clear(before)
 		for lo, hi := range parts {
 			f.invertPart(to[lo:hi], from[lo:hi], before)
@@ -20,7 +20,7 @@ func (f vectors[E, V, PE, PV]) invert(ctx context.Context, dst, src []byte) erro
 	})
 }
 
-// invertPart inverts with one inversion; before is work memory.
+// invertPart inverts all elements of src with one inversion. before is work memory.
 func (f vectors[E, V, PE, PV]) invertPart(dst, src, before V) {
 	product := f.one()
 	for i := range src {
@@ -41,12 +41,12 @@ func (f vectors[E, V, PE, PV]) invertPart(dst, src, before V) {
 	}
 }
 
-// scan goes through parts of 0 to n one after the other, or backwards. do takes what the
-// parts before have made, start for the first, and makes the next of it and of its part.
-// scan returns what the last part made.
+// scan goes through the parts of 0 to n in order, or backwards. do computes one part. It gets the
+// value that the parts before it have made (start for the first) and returns the value for the
+// next. scan returns the last value.
 //
-// With many processors, alone says first what each part makes of start, and join puts that
-// together with what the parts before make. Then do has all parts at the same time.
+// With many processors, alone first computes the value that each part would make of start, and join
+// combines it with the value of the parts before. Then do computes all parts at the same time.
 func (f vectors[E, V, PE, PV]) scan(ctx context.Context, n int, backwards bool, start E,
 	alone func(lo, hi int) E, join func(before, alone *E) E, do func(lo, hi int, before E) E,
 ) (E, error) {
@@ -57,7 +57,7 @@ func (f vectors[E, V, PE, PV]) scan(ctx context.Context, n int, backwards bool, 
 		}
 		return k * grain, min((k+1)*grain, n)
 	}
-	if runtime.GOMAXPROCS(0) < 4 { // it is twice the work
+	if runtime.GOMAXPROCS(0) < 4 { // with few processors that would not pay: it is twice the work
 		for k := range parts {
 			if err := backend.Ended(ctx); err != nil {
 				return start, err
@@ -145,7 +145,7 @@ func (f vectors[E, V, PE, PV]) evaluate(ctx context.Context, src [][]byte, o bac
 	return layout.Bytes(values), nil
 }
 
-// sum returns the sum of coefficients times powers, from the powers' block b on.
+// sum returns the sum of coefficients times powers. The powers begin with block b.
 func (f vectors[E, V, PE, PV]) sum(src V, p *powers[E, V, PE], b int) (sum E) {
 	for ; len(src) > 0; b++ {
 		part := src[:min(block, len(src))]
@@ -157,12 +157,13 @@ func (f vectors[E, V, PE, PV]) sum(src V, p *powers[E, V, PE], b int) (sum E) {
 	return sum
 }
 
-// divide computes h_i = c_i + z h_(i+1), the values of the polynomials of the
-// coefficients from i on: h_(i+1) is the quotient's coefficient i, h_0 the remainder.
+// divide computes h_i = c_i + z h_(i+1) from the last coefficient on. h_i is the value at z of the
+// polynomial with the coefficients from c_i on; h_(i+1) is coefficient i of the quotient, and h_0
+// is the remainder.
 func (f vectors[E, V, PE, PV]) divide(ctx context.Context, dst, src, point []byte) ([]byte, error) {
 	to, from, z := f.view(dst), f.view(src), f.element(point)
 	p := f.powersOf(z, grain+1, backend.Natural)
-	across := p.factor(grain / block) // all parts have grain elements but the first one taken, before which is zero
+	across := p.factor(grain / block) // every part has grain elements, except the first one taken, whose value before is zero
 	var zero E
 	remainder, err := f.scan(ctx, len(from), true, zero, func(lo, hi int) E {
 		return f.sum(from[lo:hi], p, 0)
@@ -171,7 +172,7 @@ func (f vectors[E, V, PE, PV]) divide(ctx context.Context, dst, src, point []byt
 		PE(&value).Add(&value, alone)
 		return value
 	}, func(lo, hi int, value E) E {
-		if hi > len(to) { // the last coefficient, and value is zero
+		if hi > len(to) { // the last coefficient, for which value is zero
 			hi--
 			value = from[hi]
 		}

@@ -13,18 +13,18 @@ import (
 	"testing"
 )
 
-// secretCode is functions of a file that get secrets and may depend on them neither in a
-// branch nor in an address.
+// secretCode names functions of a file that get secrets. Neither a branch nor an address in them
+// may depend on a secret.
 type secretCode struct {
 	file string
-	// secret are the parameters whose values, or elements, are secret; a receiver's name
-	// stands for all of its fields but those in public.
+	// secret are the parameters whose values or elements are secret. A receiver's name means all of
+	// its fields except those in public.
 	secret, public []string
 	functions      []string
-	// answers are functions whose result may show.
+	// answers are functions whose result may be public.
 	answers []string
-	// plants are faults, each of which must be found: a function, and a line of it that
-	// another one takes the place of.
+	// plants are faults, each of which must be found: a function, a line of it, and the line that
+	// replaces it.
 	plants [][3]string
 }
 
@@ -35,7 +35,7 @@ var secretCodes = []secretCode{
 			"modulus.remainder", "modulus.add", "modulus.accumulate", "modulus.sub", "modulus.mul", "modulus.sqr", "modulus.reduced",
 			"modulus.montgomery", "modulus.toNarrow", "modulus.exp", "modulus.reduce", "modulus.invert",
 			"modulus.quotient62", "divisionSteps", "combine", "addSigned", "shift62", "load", "store"},
-		answers: []string{"bits"}, // a modulus shows its length
+		answers: []string{"bits"}, // the length of a modulus is public
 		plants: [][3]string{
 			{"modulus.radix", "x[top/64] = 1 << (top % 64)", "x[k.m[0]%uint64(k.n)] = 1"},
 			{"modulus.double", "k.add(x, x, x)", "if x[0] != 0 {\nk.add(x, x, x)\n}"},
@@ -102,7 +102,7 @@ var secretCodes = []secretCode{
 			{"clmul", "var h, l uint64", "var h, l uint64\nif xs[k] == 0 {\ncontinue\n}"},
 		},
 	},
-	{ // what arith checks signatures by
+	{ // arith checks signatures by it
 		file: "../../arith/internal/mont8/mont8.go", secret: []string{"w", "powers", "x", "d"},
 		functions: []string{"Powers.Are", "Powers.load"},
 		plants: [][3]string{
@@ -112,8 +112,7 @@ var secretCodes = []secretCode{
 	},
 }
 
-// TestConstantTime looks through the Go code that gets secrets, and through copies of it
-// with a leak each.
+// TestConstantTime checks the Go code that gets secrets, and copies of it with one leak each.
 func TestConstantTime(t *testing.T) {
 	for _, code := range secretCodes {
 		text, err := os.ReadFile(code.file)
@@ -150,8 +149,8 @@ func TestConstantTime(t *testing.T) {
 	}
 }
 
-// leaks lists what depends on a secret in the functions, as "function: what". A variable
-// is secret when anything secret is ever assigned to it.
+// leaks lists what depends on a secret in the functions, as "function: what". A variable counts as
+// secret if anything secret is ever assigned to it.
 func (c *secretCode) leaks(text string) (all []string, err error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, c.file, text, 0)
@@ -159,7 +158,7 @@ func (c *secretCode) leaks(text string) (all []string, err error) {
 		return nil, err
 	}
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	// Other files of the package are not there, so that errors are normal.
+	// The package's other files are missing, so errors are normal.
 	(&types.Config{Error: func(error) {}, Importer: importer.Default()}).Check("p", fset, []*ast.File{file}, info)
 	seen := 0
 	for _, d := range file.Decls {
@@ -186,7 +185,7 @@ func (c *secretCode) leaks(text string) (all []string, err error) {
 			}
 		}
 		w := &taint{code: c, info: info, secrets: secrets}
-		for before := -1; before != w.count(); { // until no more variables are secret
+		for before := -1; before != w.count(); { // until no more variables become secret
 			before = w.count()
 			w.found = nil
 			w.walk(f.Body)
@@ -218,14 +217,14 @@ func (w *taint) count() (n int) {
 	return n
 }
 
-// want notes a place that depends on a secret.
+// want records a place that must be public and depends on a secret.
 func (w *taint) want(public ast.Expr, what string) {
 	if public != nil && w.secret(public) {
 		w.found = append(w.found, what+" "+types.ExprString(public))
 	}
 }
 
-// walk looks at all statements.
+// walk examines all statements.
 func (w *taint) walk(body ast.Node) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -279,7 +278,7 @@ func (w *taint) walk(body ast.Node) {
 	})
 }
 
-// taint makes the variable secret that an expression writes to.
+// taint makes the variable that an expression writes to secret.
 func (w *taint) taint(to ast.Expr) {
 	switch to := to.(type) {
 	case *ast.Ident:
@@ -293,15 +292,15 @@ func (w *taint) taint(to ast.Expr) {
 	}
 }
 
-// trusted are functions that take the same time for all values. mulAdd, multiply, square and
-// fold are gf2's, mul is mont8's, and those of limbs are its own, in assembly.
+// trusted are functions that take the same time for all values. mulAdd, multiply, square and fold
+// are gf2's, mul is mont8's, and those of limbs are in assembly.
 var trusted = []string{"bits.Mul64", "bits.Add64", "bits.Sub64", "binary.LittleEndian.Uint64", "binary.LittleEndian.Uint32",
 	"binary.LittleEndian.PutUint64", "binary.LittleEndian.PutUint32", "slices.Clone", "clear", "copy", "len", "cap", "make", "max", "min",
 	"uint64", "int64", "uint32", "mulAdd", "multiply", "square", "fold", "mul", "limbs.MulAdd",
 	"limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
 
-// call wants no function with secrets that is not known, and has the slices that one gets
-// with secrets become secret.
+// call allows secrets in calls only of known functions. Slices passed along with secrets become
+// secret.
 func (w *taint) call(c *ast.CallExpr) {
 	name := types.ExprString(c.Fun)
 	if strings.HasPrefix(name, "backend.") || name == "len" || name == "cap" {
@@ -329,7 +328,7 @@ func (w *taint) call(c *ast.CallExpr) {
 	}
 }
 
-// secret reports whether an expression has a secret in it.
+// secret reports whether an expression contains a secret.
 func (w *taint) secret(e ast.Expr) bool {
 	switch e := e.(type) {
 	case nil:
@@ -344,7 +343,7 @@ func (w *taint) secret(e ast.Expr) bool {
 		return w.secret(e.X)
 	case *ast.BinaryExpr:
 		if types.ExprString(e.Y) == "nil" {
-			return false // whether there is something, not what
+			return false // whether it exists is public, its contents are not
 		}
 		return w.secret(e.X) || w.secret(e.Y)
 	case *ast.IndexExpr:

@@ -20,8 +20,8 @@ type space struct {
 	memory []byte
 
 	mu sync.Mutex
-	// left are the programs that were given up and compute on the space: each is
-	// closed when it no longer does.
+	// left are the programs that were given up and still compute on the space. Each channel is
+	// closed when its program ends.
 	left []<-chan struct{}
 }
 
@@ -43,23 +43,23 @@ func (s *space) settle(ctx context.Context) error {
 	return nil
 }
 
-// leave says that a program that uses the space until ended was given up.
+// leave records that a program was given up and uses the space until ended is closed.
 func (s *space) leave(ended <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = append(s.left, ended)
 }
 
-// at returns the memory of a range, which lies in the space.
+// at returns the memory of a range, which lies within the space.
 func (s *space) at(r backend.Range) []byte {
 	return s.memory[r.Offset*s.size : (r.Offset+r.Count)*s.size]
 }
 
-// memoryUnknown is how much memory is assumed where the system does not tell.
+// memoryUnknown is how much memory is assumed if the system does not tell.
 const memoryUnknown = 16 << 30
 
-// room is the memory for spaces, in bytes: what does not fit is refused, since
-// Go ends the process when the system has no more.
+// room is the memory for spaces, in bytes. What does not fit is refused, because Go ends the
+// process if the system runs out of memory.
 type room struct {
 	all  int64
 	used atomic.Int64
@@ -72,7 +72,8 @@ func newRoom(machine uint64) *room {
 	return &room{all: int64(min(machine, 1<<62))}
 }
 
-// take takes size bytes until give, or says how many there are.
+// take takes size bytes, which give gives back. If there is no room, its error says how many bytes
+// there are.
 func (r *room) take(size int64) error {
 	for {
 		used := r.used.Load()
@@ -119,7 +120,7 @@ func (l *inProcess) FreeSpace(ctx context.Context, id backend.SpaceID) error {
 	return l.Residents.FreeSpace(ctx, id, l.wipe)
 }
 
-// wipe makes a space zero, which nothing uses any more.
+// wipe zeroes a space that is no longer used.
 func (l *inProcess) wipe(s *space) error {
 	local.Parts(len(s.memory), func(lo, hi int) { clear(s.memory[lo:hi]) })
 	l.room.give(int64(len(s.memory)))

@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/curves"
 )
 
-// butterflies transforms a vector in place without a shift, from natural to
-// reversed order or back. The inverse is divided by the vector's length.
+// butterflies transforms a vector in place, without a shift, from natural to reversed order or
+// back. Its inverse divides by the vector's length.
 type butterflies[E any] func(a []E, inverse bool, from backend.Order, tasks int)
 
 func onDomain[E, D, O any](d curves.Transforms[E, D, O], dif, dit D, tasks func(int) O) butterflies[E] {
@@ -30,17 +30,17 @@ func onDomain[E, D, O any](d curves.Transforms[E, D, O], dif, dit D, tasks func(
 	}
 }
 
-// mostTables is the most elements of a transform with tables, which are 2 GiB then
-// with elements of 32 bytes. Longer ones make a part of them each time.
+// mostTables is the most elements of a transform whose tables are kept: for elements of 32 bytes
+// they then take 2 GiB. Longer transforms make a part of their tables each time.
 const mostTables = 1 << 24
 
-// domains keeps gnark-crypto's tables of the sizes last used, as many as two of the
-// largest have.
+// domains keeps gnark-crypto's tables of the sizes last used. Together they are as large as two of
+// the largest tables.
 type domains[E any] struct {
 	make func(n int) butterflies[E]
 
 	mu   sync.Mutex
-	kept []*keptDomain[E] // the last used one first
+	kept []*keptDomain[E] // the last used first
 }
 
 type keptDomain[E any] struct {
@@ -48,7 +48,7 @@ type keptDomain[E any] struct {
 	made func() butterflies[E]
 }
 
-// of returns the transforms of n elements. For a new size it may take seconds.
+// of returns the transform of n elements. For a new size this may take seconds.
 func (d *domains[E]) of(n int) butterflies[E] { return d.find(n).made() }
 
 func (d *domains[E]) find(n int) *keptDomain[E] {
@@ -71,8 +71,8 @@ func (d *domains[E]) find(n int) *keptDomain[E] {
 	return found
 }
 
-// transform computes a transform. It may outlast the call when ctx ends, since
-// gnark-crypto's butterflies cannot be stopped.
+// transform computes a transform. When ctx ends it may run on after the call, since gnark-crypto's
+// butterflies cannot be stopped.
 func (f vectors[E, V, PE, PV]) transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error {
 	to, from := f.view(dst), f.view(src)
 	batch := max(t.Batch, 1)
@@ -111,14 +111,14 @@ func (f vectors[E, V, PE, PV]) transform(ctx context.Context, c *local.Call, dst
 	})
 }
 
-// copy sets vectors of n elements to those of given elements, then zeros, times
-// powers unless these are nil. dst may be src when n is given.
+// copy sets vectors of n elements: each gets its given first elements and then zeros, multiplied by
+// powers unless p is nil. dst may be src if given is n.
 func (f vectors[E, V, PE, PV]) copy(ctx context.Context, dst, src V, n, given int, p *powers[E, V, PE]) error {
 	return each(ctx, len(dst), grain, func(parts iter.Seq2[int, int]) {
 		factors := make(V, block)
 		for lo, hi := range parts {
 			for ; lo < hi; lo += min(block, n) {
-				of, at := lo/n, lo%n // blocks lie within a vector
+				of, at := lo/n, lo%n // a block lies within one vector
 				to := dst[lo:min(lo+min(block, n), hi)]
 				from := src[of*given+min(at, given) : of*given+min(at+len(to), given)]
 				clear(to[len(from):])
@@ -157,7 +157,8 @@ func (f vectors[E, V, PE, PV]) butterflies(ctx context.Context, all V, n int, t 
 	return nil
 }
 
-// bitReverse changes the order of vectors of n elements, a power of two.
+// bitReverse moves every element of vectors of n elements, a power of two, to the place with
+// reversed bits.
 func bitReverse[E any](ctx context.Context, all []E, n int) error {
 	shift := 64 - bits.TrailingZeros(uint(n))
 	return each(ctx, len(all), grain, func(parts iter.Seq2[int, int]) {

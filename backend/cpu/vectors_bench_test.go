@@ -14,8 +14,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// BenchmarkVectors compares steps on BN254 with what gnark's provers do for the same
-// with gnark-crypto (-log is the logarithm of the size).
+// BenchmarkVectors compares steps on BN254 with what gnark's provers call in gnark-crypto for the
+// same purpose (-log is the logarithm of the size).
 func BenchmarkVectors(b *testing.B) {
 	n := 1 << *benchLog
 	be := cpu.New(cpu.Options{}).(interface {

@@ -19,8 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// TestManyProcessors computes scans and maps of many parts, as with 8 processors
-// and as with one.
+// TestManyProcessors computes scans and maps of many parts, as with 8 processors and as with one.
 func TestManyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	c := backend.BN254
@@ -107,8 +106,8 @@ func TestTransformIsGnarks(t *testing.T) {
 	}
 }
 
-// TestCancelledTransform: the call returns while gnark-crypto goes on, and what
-// comes next on the space waits for that.
+// TestCancelledTransform: the call returns while gnark-crypto goes on, and the next program on the
+// space waits for that.
 func TestCancelledTransform(t *testing.T) {
 	const n = 8
 	k := uniform(t, n)
@@ -152,7 +151,7 @@ func TestCancelledTransform(t *testing.T) {
 	}
 }
 
-// slowTransform begins, and then waits until it may go on.
+// slowTransform begins and then waits until it may go on.
 type slowTransform struct {
 	arithmetic
 	begun, goOn chan struct{}
@@ -244,7 +243,7 @@ func TestDomains(t *testing.T) {
 	if made[a] != 1 || made[b] != 1 || made[c] != 1 || made[2*mostTables] != 2 {
 		t.Errorf("made %v", made)
 	}
-	d.of(mostTables/2 + 1) // one too many: b, which was used before the others, goes
+	d.of(mostTables/2 + 1) // one too many: it drops b, which was used before the others
 	d.of(a)
 	d.of(c)
 	d.of(b)

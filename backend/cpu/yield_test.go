@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 )
 
-// TestYields: an exponentiation asks between its elements, and within those that take
-// long, whether others want the processors, and a program does between its steps.
+// TestYields: an exponentiation calls Yield between its elements, and within elements that take
+// long. A program calls it between its steps.
 func TestYields(t *testing.T) {
 	b := cpu.New(cpu.Options{})
 	defer b.Close()
@@ -18,7 +18,7 @@ func TestYields(t *testing.T) {
 	if !ok {
 		t.Fatal("no programs")
 	}
-	// asked counts how often a program asks.
+	// asked counts the calls of Yield by a program.
 	asked := func(words, count int) int64 {
 		t.Helper()
 		id, err := v.NewSpace(t.Context(), backend.Word(), words*(2*count+2))

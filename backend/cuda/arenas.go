@@ -6,15 +6,15 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// arena is shared memory that the cards read by themselves: one has registered it,
-// and the others know.
+// arena is shared memory that the cards read by themselves. One card has registered it for all of
+// them.
 type arena struct {
 	memory []byte
-	hosts  []*driver.Host // the one that registered it first; under Backend.mu
+	hosts  []*driver.Host // one for each card that has registered it; under Backend.mu
 }
 
-// register registers the memory with the first card that can do so, for all of them. A
-// card that was lost has taken its registration with it.
+// register registers the memory with the first card that can, for all cards. A lost card has taken
+// its registration with it, so that another must register the memory again.
 func (a *arena) register(on []*card) error {
 	a.free()
 	var errs []error
@@ -35,18 +35,18 @@ func (a *arena) register(on []*card) error {
 	return errors.Join(errs...)
 }
 
-// free ends what register began.
+// free ends every registration.
 func (a *arena) free() {
 	for i := len(a.hosts) - 1; i >= 0; i-- {
-		_ = a.hosts[i].Free() // its failure is the device's, which the next call reports
+		_ = a.hosts[i].Free() // if it fails, the device has failed, and the next call says so
 	}
 	a.hosts = nil
 }
 
-// AttachArena makes shared memory readable by the devices themselves, so that what
-// lies in it is not copied on the host; the mapping may be read-only. It is a
-// matter of speed: an error means that the memory is read the slow way. The
-// caller calls detach before it unmaps the memory, and not while a call uses it.
+// AttachArena lets the devices read shared memory by themselves, so that the host need not copy
+// what lies in it. The mapping may be read-only. It only matters for speed: after an error the
+// memory is read the slow way. The caller calls detach before it unmaps the memory, and not while a
+// call uses it.
 func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
 	end, err := b.kept.Begin()
 	if err != nil {

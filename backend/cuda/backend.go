@@ -20,60 +20,60 @@ import (
 
 // Options of Open. The zero value is the default.
 type Options struct {
-	// Devices lists the cards to use; "" is all of them. A card is named by its number,
-	// as the driver counts those that the process sees (0, 1,3 or 0-3), or by its UUID,
-	// as nvidia-smi -L writes it, or the beginning of that.
+	// Devices lists the cards to use; "" is every card. A card is named by its number, as the
+	// driver counts the cards that the process sees (0, 1,3 or 0-3), or by its UUID or the
+	// beginning of it, as nvidia-smi -L prints it.
 	Devices string
-	// Memory bounds the memory for bases and work of each card, in bytes: 0 is
-	// what is free when it is opened, less a reserve for code.
+	// Memory bounds each card's memory for bases and work, in bytes: 0 is what is free when the
+	// card is opened, less a reserve for code.
 	Memory int64
-	// Tuning is the file of a table of the cards' own by which MSMs are planned, as msm
-	// tune writes it; one that cannot be used is an error of Open. "" is the file of
-	// msmplan.TableFile where it is and can be used, "none" none.
+	// Tuning is the file of a tuning table for these cards, as msm tune writes it; Open fails if it
+	// cannot be used. "" is the file of msmplan.TableFile if that exists and can be used, and
+	// "none" is no file.
 	Tuning string
-	// Trace, when set, is told how long the stages of each turn of a call took on
-	// the device, in order, with the call's context. Usage has their sums then. It
-	// costs an event a stage.
+	// Trace, if set, is told how long the stages of each turn of a call took on the device, in
+	// order, with the call's context. Usage then has their sums. Each stage costs an event.
 	Trace func(ctx context.Context, stages []backend.StageUsage)
-	// Log hears of cards that are left out, lost, and back; nil discards it.
+	// Log records which cards are left out, lost or back; nil discards it.
 	Log *slog.Logger
 
-	tests *hooks // nil but in tests
+	tests *hooks // nil except in tests
 }
 
-// hooks are what tests change.
+// hooks are what tests may change.
 type hooks struct {
-	retry time.Duration // before a lost card is tried again; 0 is leastPause
-	rules rules         // of splitting jobs
-	apart apart         // bases; zero is usualApart
-	// compute is what Compute of a card becomes; nil leaves it.
+	retry time.Duration // pause before a lost card is tried again; 0 is leastPause
+	rules rules         // when jobs are split
+	apart apart         // when bases are; zero is usualApart
+	// compute replaces a card's Compute; nil leaves it.
 	compute func(of *msm.Computer) func(ctx context.Context, jobs []msm.Job) ([][]byte, error)
 }
 
-// Backend is the cards of a host, or some of them.
+// Backend is all cards of a host, or some of them.
 type Backend struct {
 	options Options
 	seats   []*seat
 	info    backend.Info
 	kept    *resident.Set[*bases, *space]
 
-	// calls has a unit taken by each call, and all of them while a card comes back.
+	// calls has a unit for each call. A card that comes back takes all units, so that no call is in
+	// flight.
 	calls *semaphore.Weighted
-	// tight has one unit, for the program that waits for room.
+	// tight has one unit. The one program that waits for room takes it.
 	tight *semaphore.Weighted
 
 	mu       sync.Mutex
 	inFlight int
 	bases    map[*bases]struct{}
 	spaces   map[*space]struct{}
-	programs int           // on their way
-	begun    int           // programs, until now
-	written  chan struct{} // closed, and made anew, when a program has ended
+	programs int           // programs in flight
+	begun    int           // programs that have begun so far
+	written  chan struct{} // closed and replaced whenever a program ends
 	arenas   map[*arena]struct{}
 	cause    error         // why the backend is gone
-	lost     chan struct{} // closed when cause is there
+	lost     chan struct{} // closed when cause is set
 
-	closing context.Context // ends with Close
+	closing context.Context // ends when Close is called
 	stop    context.CancelFunc
 	healing sync.WaitGroup
 	gone    chan struct{} // closed when the backend is gone, or by Close
@@ -87,8 +87,8 @@ var (
 
 const everyCall = 1 << 40
 
-// Open opens the devices. Where there is none, no driver or no support in this
-// program, the error wraps backend.ErrUnavailable and says what to do.
+// Open opens the devices. Without a device, a driver or support in this program, the error wraps
+// backend.ErrUnavailable and says what to do.
 func Open(o Options) (*Backend, error) {
 	if err := curves.Check(); err != nil {
 		return nil, err
@@ -132,10 +132,10 @@ func Open(o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Info describes the devices; Memory is what may be used of each.
+// Info describes the devices. Memory is what may be used of each.
 func (b *Backend) Info() backend.Info { return b.info }
 
-// Usage returns how long calls had the devices, and waited for them.
+// Usage returns how long calls had the devices and waited for them.
 func (b *Backend) Usage() backend.Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,11 +153,11 @@ func (b *Backend) Usage() backend.Usage {
 	return all
 }
 
-// Done returns a channel that Close closes, and that is closed when the devices, or what
-// was on one of them alone, are lost to this process. Only a new process mends that.
+// Done returns a channel that is closed by Close, and when the devices are lost to this process, or
+// vectors or bases that only a lost one held. Then only a new process helps.
 func (b *Backend) Done() <-chan struct{} { return b.gone }
 
-// Ping asks for nothing of the devices: it says whether the backend is gone.
+// Ping reports whether the backend is gone. It asks the devices nothing.
 func (b *Backend) Ping(ctx context.Context) error {
 	if err := b.kept.Ping(ctx); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (b *Backend) Ping(ctx context.Context) error {
 	return b.err()
 }
 
-// begin enters a call, which end leaves.
+// begin counts a call in; end counts it out.
 func (b *Backend) begin(ctx context.Context) (end func(), err error) {
 	leave, err := b.kept.Begin()
 	if err != nil {

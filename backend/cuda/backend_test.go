@@ -21,7 +21,7 @@ func TestParseMemory(t *testing.T) {
 	}
 }
 
-// TestUnavailable asks for a device that no machine has, driver or not.
+// TestUnavailable asks for a device that no machine has, with or without a driver.
 func TestUnavailable(t *testing.T) {
 	if _, err := Open(Options{Devices: "60000"}); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("error %v", err)

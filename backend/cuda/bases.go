@@ -14,21 +14,21 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// bases is one set of bases: all of them on every card that has the room, or in
-// parts where none has or parts are better.
+// bases is one set of bases. Every card with enough room has all of them. If no card has, or if
+// MSMs are quicker so, each card has a part.
 type bases struct {
 	backend.Elements
 	multiples int            // the hint
 	held      map[*card]held // under Backend.mu
 }
 
-// held is the bases that a card has, which are a range of all.
+// held is the range of the bases that one card has.
 type held struct {
 	span
 	*msm.Bases
 }
 
-// on reports whether cards together have all bases.
+// on reports whether the cards together have all bases.
 func (b *bases) on(on []*card) bool {
 	for at := 0; at < b.Count; {
 		to := at
@@ -45,8 +45,8 @@ func (b *bases) on(on []*card) bool {
 	return true
 }
 
-// copy loads the bases to a card from another that has all of them; nil where none
-// has, or where there is no room. No call is in flight.
+// copy loads the bases to a card from another that has all of them. It returns nil if none has, or
+// if there is no room. No call may be in flight.
 func (b *bases) copy(ctx context.Context, to *card, others []*card) (*msm.Bases, error) {
 	room, err := to.msm.Room(ctx, b.Elements)
 	if err != nil || !room {
@@ -57,7 +57,7 @@ func (b *bases) copy(ctx context.Context, to *card, others []*card) (*msm.Bases,
 		if !ok || h.count() < b.Count {
 			continue
 		}
-		// Nobody waits for multiples here.
+		// No multiples now: calls wait for this copy.
 		pieces := backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Pieces: h.Pieces(), Hints: backend.Hints{Multiples: 1}}
 		loaded, err := to.msm.Load(ctx, &pieces, 0)
 		if err == nil {
@@ -68,7 +68,7 @@ func (b *bases) copy(ctx context.Context, to *card, others []*card) (*msm.Bases,
 	return nil, nil
 }
 
-// free gives the bases back, which no call uses any more.
+// free gives the bases back. No call may use them any more.
 func (b *bases) free() error {
 	var errs []error
 	for _, h := range b.held {
@@ -77,9 +77,9 @@ func (b *bases) free() error {
 	return errors.Join(errs...)
 }
 
-// LoadBases copies bases to the cards: all of them to each that has the room, or a
-// part to each where none has, or MSMs of all of them are quicker then. What has no
-// room on its card stays in host memory.
+// LoadBases copies bases to the cards: all of them to each card with enough room, or a part to each
+// if no card has enough room or if MSMs of all bases are quicker so. A part for which its card has
+// no room stays in host memory.
 func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.BasesID, err error) {
 	end, err := b.begin(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 	return id, nil
 }
 
-// keepBases keeps bases that were loaded, unless the cards with them are lost.
+// keepBases keeps bases that were loaded, unless the cards that hold them are lost.
 func (b *Backend) keepBases(loaded *bases) (backend.BasesID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,7 +126,7 @@ func (b *Backend) keepBases(loaded *bases) (backend.BasesID, error) {
 	return b.kept.AddBases(loaded.Elements, loaded), nil
 }
 
-// whereTo chooses the cards for bases, and which of them each gets.
+// whereTo chooses the cards for bases, and the range for each.
 func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card, parts []span, err error) {
 	room := make([]bool, len(on))
 	if len(on) > 1 {
@@ -159,8 +159,8 @@ func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card
 	return whole, parts, err
 }
 
-// apart reports whether it is better that each card has a part of bases than all of them.
-// The cards are taken to be alike.
+// apart reports whether a part of the bases on each card is better than all of them on every card.
+// It assumes that the cards are alike.
 func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error) {
 	rule := cmp.Or(b.options.tests.apart, usualApart)
 	part := of.Elements
@@ -182,7 +182,7 @@ func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error
 	return cost[0] >= rule.gain*cost[1], nil
 }
 
-// lostIs returns instead for the error of a card that is lost, and err for any other.
+// lostIs returns instead if the card is lost, and otherwise err.
 func lostIs(c *card, err, instead error) error {
 	if err != nil && c.Driver().Err() != nil {
 		return instead
@@ -190,8 +190,8 @@ func lostIs(c *card, err, instead error) error {
 	return err
 }
 
-// load loads parts of bases to cards at the same time. A card that is lost
-// meanwhile has nothing then, which is no error if another has it.
+// load loads parts of bases to cards at the same time. A card that is lost meanwhile gets nothing.
+// That is no error if another card has its part.
 func (b *bases) load(ctx context.Context, from *backend.Bases, on []*card, parts []span) error {
 	sources, done, end := cut(from, parts)
 	defer end()
@@ -212,9 +212,8 @@ func (b *bases) load(ctx context.Context, from *backend.Bases, on []*card, parts
 	})
 }
 
-// cut returns the parts of bases as sources of their own, which are to be read at the
-// same time. done says that one of them is not read any more; end, after all of them are
-// done, waits until nothing reads from.
+// cut returns the parts of bases as separate sources, to be read at the same time. Call done(i)
+// when part i is no longer read. After all parts are done, end waits until nothing reads from.
 func cut(from *backend.Bases, parts []span) (sources []backend.Bases, done func(i int), end func()) {
 	size := from.Curve.PointBytes(from.Group)
 	done, end = func(int) {}, func() {}
@@ -243,11 +242,11 @@ func cut(from *backend.Bases, parts []span) (sources []backend.Bases, done func(
 	return sources, done, end
 }
 
-// reader gets a range of the bytes of what several read together.
+// reader gets one range of bytes from pieces that several readers share.
 type reader struct {
 	want  span
 	next  chan piece
-	read  chan struct{} // the piece before is not used any more
+	read  chan struct{} // the piece before is no longer used
 	gone  chan struct{}
 	leave func()
 }
@@ -263,7 +262,7 @@ func newReader(want span) *reader {
 	return r
 }
 
-// pieces yields what the reader gets. It leaves when it has had enough.
+// pieces yields the reader's range. It leaves when the reader has all of it.
 func (r *reader) pieces(yield func([]byte, error) bool) {
 	defer r.leave()
 	for p := range r.next {
@@ -274,8 +273,8 @@ func (r *reader) pieces(yield func([]byte, error) bool) {
 	}
 }
 
-// tee hands pieces out to readers, each valid until every one has read it, until
-// they end or all readers have left.
+// tee hands pieces to the readers until the pieces end or all readers have left. A piece is valid
+// until every reader has read it.
 func tee(pieces iter.Seq2[[]byte, error], readers []*reader) {
 	defer func() {
 		for _, r := range readers {
@@ -321,13 +320,13 @@ func tee(pieces iter.Seq2[[]byte, error], readers []*reader) {
 	}
 }
 
-// FreeBases releases bases once the calls that use them have ended.
+// FreeBases frees bases once the calls that use them have ended.
 func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
 	return b.kept.FreeBases(ctx, id, func(kept *bases) error { return drop(b, b.bases, kept, kept.free) })
 }
 
-// drop takes what is kept out of its set, and frees it, as a call: no card is taken
-// out or put back meanwhile.
+// drop takes kept out of its set and frees it. It counts as a call, so that no card is taken out or
+// comes back meanwhile.
 func drop[K comparable](b *Backend, set map[K]struct{}, kept K, free func() error) error {
 	if err := b.calls.Acquire(context.Background(), 1); err != nil {
 		return err

@@ -10,16 +10,16 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// call is a batch on its way.
+// call is a batch under way.
 type call struct {
 	*Backend
 	jobs   []backend.Job
 	bases  []*bases
-	gates  []*gate    // by job, of those with scalars of their own
+	gates  []*gate    // by job, for those with scalars of their own
 	points [][][]byte // by job: the sums of its parts
 }
 
-// compute computes valid jobs, whose bases nobody frees meanwhile.
+// compute computes valid jobs. Nobody may free their bases meanwhile.
 func (b *Backend) compute(ctx context.Context, jobs []backend.Job, on []*bases) ([][]byte, error) {
 	c := &call{Backend: b, jobs: jobs, bases: on, gates: make([]*gate, len(jobs)), points: make([][][]byte, len(jobs))}
 	var left []jobPart
@@ -46,13 +46,13 @@ func (b *Backend) compute(ctx context.Context, jobs []backend.Job, on []*bases) 
 	return answers, nil
 }
 
-// jobPart is a part of a job: the range of its bases.
+// jobPart is a part of a job: a range of its bases.
 type jobPart struct {
 	job int
 	span
 }
 
-// cardJobs is what one card is to compute for a call.
+// cardJobs is what one card computes for a call.
 type cardJobs struct {
 	*seat
 	card  *card
@@ -61,7 +61,7 @@ type cardJobs struct {
 	cost  float64
 }
 
-// assign gives parts of jobs to cards, and counts what they cost as queued there.
+// assign assigns parts of jobs to cards, and adds their cost to what is queued there.
 func (c *call) assign(left []jobPart) ([]*cardJobs, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,8 +100,7 @@ func (c *call) assign(left []jobPart) ([]*cardJobs, error) {
 	return todo, nil
 }
 
-// run makes every card compute its parts, and returns those that were on a card that was
-// lost.
+// run makes every card compute its parts. It returns the parts whose card was lost.
 func (c *call) run(ctx context.Context, todo []*cardJobs) (again []jobPart, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -148,7 +147,7 @@ func (c *call) on(ctx context.Context, l *cardJobs) (points [][]byte, err error)
 		}
 	}()
 	defer resident.Caught(&err)
-	// Jobs with the same scalars share them on the card as well.
+	// Jobs that share scalars share them on the card too.
 	type scalars struct {
 		job int
 		span
@@ -171,7 +170,7 @@ func (c *call) on(ctx context.Context, l *cardJobs) (points [][]byte, err error)
 	return l.card.compute(ctx, jobs)
 }
 
-// scalars gives a part the range of a job's scalars that it uses.
+// scalars gives a part the range of its job's scalars that it uses.
 func (c *call) scalars(part *backend.Job, job int, s span) {
 	of := &c.jobs[job]
 	size := c.bases[job].Curve.ScalarBytes()
@@ -189,10 +188,10 @@ type gate struct {
 	mu    sync.Mutex
 	there int
 	err   error
-	asked chan struct{} // closed when who asks has an answer; nil when nobody does
+	asked chan struct{} // closed when the card that asks has an answer; nil when none asks
 }
 
-// gateStep is the scalars that are asked for at a time.
+// gateStep is how many scalars are asked for at a time.
 const gateStep = 1 << 15
 
 // wait waits for the first n scalars.

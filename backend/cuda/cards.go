@@ -20,7 +20,7 @@ import (
 	"github.com/pippin-zk/pippin/kernels"
 )
 
-// card is an open GPU, until it is closed or lost.
+// card is a GPU that is open, until it is closed or lost.
 type card struct {
 	*device.Device
 	msm     *msm.Computer
@@ -48,7 +48,7 @@ func openCard(ordinal int, o Options) (*card, error) {
 	return c, nil
 }
 
-// tune gives a computer the table of the card's own, if there is one.
+// tune gives a computer the tuning table for this card, if there is one.
 func tune(c *msm.Computer, card string, o Options) error {
 	path := msmplan.OwnFile(o.Tuning, card)
 	if path == "" {
@@ -73,7 +73,7 @@ func (c *card) close() error {
 	return errors.Join(c.vectors.Close(), c.msm.Close(), c.Device.Close())
 }
 
-// describe describes the card for people.
+// describe describes the card for users.
 func (c *card) describe() backend.Device {
 	info, memory := c.Driver().Info(), c.Budget()
 	return backend.Device{
@@ -82,38 +82,38 @@ func (c *card) describe() backend.Device {
 	}
 }
 
-// seat is the place of a GPU in a backend, whether it is there or lost.
+// seat is the place of a GPU in a backend, which stays when the GPU is lost.
 type seat struct {
 	ordinal int
-	speed   float64 // of the card; 1 is the fastest of the backend's
+	speed   float64 // of the card; that of the fastest card is 1
 	threads *threads
 
 	// Under Backend.mu:
 	card   *card // nil while it is lost
-	broken *card // what was lost, to be reset
-	tries  int   // of getting it back since it last answered
+	broken *card // the lost card, to be reset
+	tries  int   // to get it back, since it last answered
 	queued float64
-	before usage // of cards that were there before
+	before usage // of earlier cards in this seat
 }
 
-// usage is how cards were used.
+// usage says how cards were used.
 type usage struct {
 	device backend.DeviceUsage
 	stages []backend.StageUsage
 }
 
-// add counts a card's.
+// add adds the usage of a card.
 func (u *usage) add(c *card) {
 	device, stages := c.Usage()
 	u.device.Busy += device.Busy
 	u.device.Waited += device.Waited
 	u.device.Calls += device.Calls
-	u.device.Energy = device.Energy // the card's own counter
+	u.device.Energy = device.Energy // the card itself counts it
 	u.device.Multiples += c.msm.Multiples()
 	u.stages = addStages(u.stages, stages)
 }
 
-// addStages returns a new list of the sums by name.
+// addStages returns a new list with the sums by name.
 func addStages(to, more []backend.StageUsage) []backend.StageUsage {
 	to = slices.Clone(to)
 	for _, m := range more {
@@ -127,8 +127,8 @@ func addStages(to, more []backend.StageUsage) []backend.StageUsage {
 	return to
 }
 
-// openSeats opens the cards that a list names. Of all cards those that cannot be
-// opened are left out, as long as there is one.
+// openSeats opens the cards that a list names. If the list names all cards, it leaves out those
+// that cannot be opened, unless none can.
 func openSeats(o Options) ([]*seat, error) {
 	there, err := driver.Devices()
 	if err != nil {
@@ -176,7 +176,7 @@ func openSeats(o Options) ([]*seat, error) {
 	return open, nil
 }
 
-// liveLocked returns the seats whose cards are there, and the cards. The caller holds mu.
+// liveLocked returns the seats whose cards are there, and these cards. The caller holds mu.
 func (b *Backend) liveLocked() (seats []*seat, on []*card) {
 	for _, s := range b.seats {
 		if s.card != nil {
@@ -186,7 +186,7 @@ func (b *Backend) liveLocked() (seats []*seat, on []*card) {
 	return seats, on
 }
 
-// cards returns the cards that are there; if there are none, it returns b.err.
+// cards returns the cards that are there, or b.err if there are none.
 func (b *Backend) cards() ([]*card, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,7 +204,7 @@ func (b *Backend) err() error {
 	return b.cause
 }
 
-// watch takes a card out when its driver says that it is lost.
+// watch takes a card out when its driver reports it as lost.
 func (b *Backend) watch(c *card) {
 	select {
 	case <-c.Driver().Lost():
@@ -213,9 +213,9 @@ func (b *Backend) watch(c *card) {
 	}
 }
 
-// lose takes a card out that was lost. The backend goes on with the others, and
-// tries to get it back, unless it had something that none of them has: then the
-// backend is gone, and whoever opens another loads everything anew.
+// lose takes out a card that was lost. If the other cards have everything that it had, the backend
+// goes on with them and tries to get it back. Otherwise the backend is gone, and whoever opens
+// another loads everything again.
 func (b *Backend) lose(c *card) {
 	cause := c.Driver().Err()
 	b.mu.Lock()
@@ -238,7 +238,7 @@ func (b *Backend) lose(c *card) {
 	b.healing.Go(func() { b.heal(s) })
 }
 
-// endLocked makes the backend one that is gone. The caller holds mu.
+// endLocked ends the backend for the reason cause. The caller holds mu.
 func (b *Backend) endLocked(cause error) {
 	if b.cause == nil {
 		b.cause = cause
@@ -246,8 +246,8 @@ func (b *Backend) endLocked(cause error) {
 	}
 }
 
-// completeLocked returns nil when the cards that are there have all that is kept, or
-// else what is lost. The caller holds mu.
+// completeLocked returns an error that says what is lost, or nil if the cards that are there have
+// everything that is kept. The caller holds mu.
 func (b *Backend) completeLocked() error {
 	_, on := b.liveLocked()
 	if len(on) == 0 {
@@ -266,7 +266,7 @@ func (b *Backend) completeLocked() error {
 	return nil
 }
 
-// heal tries to get a lost card back, with pauses that grow, until the backend ends.
+// heal tries to get a lost card back until the backend ends. The pauses between its tries grow.
 func (b *Backend) heal(s *seat) {
 	for {
 		b.mu.Lock()
@@ -292,12 +292,12 @@ func (b *Backend) heal(s *seat) {
 	}
 }
 
-// mostWait is how long calls are held up until those in flight have ended: one that
-// waits for its scalars must not stop the others for long.
+// mostWait is how long new calls are held up while those in flight end. One of these may wait for
+// its scalars, and must not stop the others for long.
 const mostWait = 2 * time.Second
 
-// alone runs f while no call is in flight: memory that a lost card registered is read
-// by the others too.
+// alone runs f while no call is in flight, because the other cards read memory that a lost card had
+// registered.
 func (b *Backend) alone(f func() error) error {
 	ctx, cancel := context.WithTimeout(b.closing, mostWait)
 	defer cancel()
@@ -308,8 +308,7 @@ func (b *Backend) alone(f func() error) error {
 	return f()
 }
 
-// reopen opens a lost card again and gives it what the others have. No call is in
-// flight.
+// reopen opens a lost card again and gives it what the others have. No call may be in flight.
 func (b *Backend) reopen(s *seat) error {
 	ctx := b.closing
 	b.mu.Lock()
@@ -332,7 +331,7 @@ func (b *Backend) reopen(s *seat) error {
 		err = b.spareCopies(c)
 	}
 	if err != nil {
-		return errors.Join(err, c.close()) // which gives back what was copied
+		return errors.Join(err, c.close()) // which frees what was copied
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -342,13 +341,13 @@ func (b *Backend) reopen(s *seat) error {
 	_, others := b.liveLocked()
 	s.card = c
 	for a := range b.arenas {
-		_ = a.register(append(others, c)) // else it is read the slow way
+		_ = a.register(append(others, c)) // if it fails, it is read the slow way
 	}
 	go b.watch(c)
 	return nil
 }
 
-// copies loads to a card what of the kept bases it can have.
+// copies loads to a card the kept bases that another card has, as far as there is room.
 func (b *Backend) copies(ctx context.Context, to *card) (map[*bases]*msm.Bases, error) {
 	b.mu.Lock()
 	_, others := b.liveLocked()
@@ -368,8 +367,7 @@ func (b *Backend) copies(ctx context.Context, to *card) (map[*bases]*msm.Bases, 
 	return copies, cause
 }
 
-// pause returns how long a lost card is left alone before it is tried again: longer with
-// every time.
+// pause returns how long to wait before a lost card is tried again. It grows with every try.
 func (h *hooks) pause(tries int) time.Duration {
 	least := h.retry
 	if least == 0 {
@@ -383,7 +381,7 @@ const (
 	mostPause  = 2 * time.Minute
 )
 
-// eachCard runs f for cards at the same time and answers the first error.
+// eachCard runs f for cards at the same time and returns the first error.
 func eachCard(ctx context.Context, on []*card, f func(ctx context.Context, i int, c *card) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, c := range on {

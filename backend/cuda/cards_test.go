@@ -25,7 +25,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
-// tiny has every job split that has two points.
+// tiny splits every job that has at least two points.
 var tiny = rules{fixed: 1, least: 1}
 
 // loaded is bases of BN254 on a backend.
@@ -64,8 +64,8 @@ func withBases(t testing.TB, b *Backend, count int) *loaded {
 	return &loaded{b, p, id, count}
 }
 
-// check computes an MSM, more of them one with its scalars and others, and compares
-// them with discrete logarithms.
+// check computes an MSM and compares it with discrete logarithms; with more, it also computes MSMs
+// with the same and with other scalars.
 func (l *loaded) check(ctx context.Context, t testing.TB, salt uint64, more bool) error {
 	t.Helper()
 	most := 0
@@ -113,7 +113,7 @@ func (l *loaded) check(ctx context.Context, t testing.TB, salt uint64, more bool
 	return nil
 }
 
-// journal is a log that a test waits for.
+// journal is a log whose messages tests wait for.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -134,7 +134,7 @@ func (j *journal) Write(b []byte) (int, error) {
 
 func (j *journal) log() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
-// count waits until the log says something so many times.
+// count waits until the log has a message n times.
 func (j *journal) count(t testing.TB, what string, n int) {
 	t.Helper()
 	limit := time.After(2 * time.Minute)
@@ -155,12 +155,12 @@ func (j *journal) count(t testing.TB, what string, n int) {
 
 const launchFails = "719" // ends a context
 
-// noKernels is a variable with which this program has the fake driver run no
-// kernels: on the host they take a second an MSM.
+// noKernels is an environment variable that makes the fake driver run no kernels. On the host
+// kernels take a second for each MSM.
 const noKernels = "PIPPIN_NO_KERNELS"
 
-// quickly runs a test in a process of its own without kernels, and tells whether
-// this is that process.
+// quickly runs a test in a separate process without kernels. It reports whether this is that
+// process.
 func quickly(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(noKernels) != "" {
@@ -177,8 +177,8 @@ func quickly(t *testing.T) bool {
 	return false
 }
 
-// several opens cards of the fake driver without kernels: all is as ever, faults too,
-// but what a card answers is computed here, of the bases that it has in its memory.
+// several opens cards of the fake driver without kernels. Everything works as usual, faults
+// included, but the test process computes each card's answer from the bases in the card's memory.
 func several(t testing.TB, o Options) *Backend {
 	t.Helper()
 	if err := driver.Init(); err != nil {
@@ -229,7 +229,7 @@ func several(t testing.TB, o Options) *Backend {
 	return b
 }
 
-// TestTwoCards shares MSMs between two cards, with the kernels.
+// TestTwoCards shares MSMs between two cards, with kernels.
 func TestTwoCards(t *testing.T) {
 	b := fake(t, Options{Devices: "0-1", tests: &hooks{rules: tiny}})
 	defer b.Close()
@@ -270,8 +270,8 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestLostCard loses cards in the middle of calls: the others answer, the lost
-// ones come back with their bases, and answer when the others are lost.
+// TestLostCard loses cards in the middle of calls. The others answer. The lost ones come back with
+// their bases, and answer when the others are lost.
 func TestLostCard(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -310,7 +310,7 @@ func TestLostCard(t *testing.T) {
 	}
 }
 
-// TestLostWithWhatItHad: a card that had something alone takes the backend with it.
+// TestLostWithWhatItHad: a lost card that alone had something ends the backend.
 func TestLostWithWhatItHad(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -330,15 +330,15 @@ func TestLostWithWhatItHad(t *testing.T) {
 	}
 }
 
-// TestBasesInParts loads bases that no card has room for alone. MSMs use them, and
-// commitments, which need them elsewhere than the vectors are.
+// TestBasesInParts loads bases that fit no card alone. MSMs use them, and so do commitments, whose
+// vectors are on another card than a part of the bases.
 func TestBasesInParts(t *testing.T) {
 	if !quickly(t) {
 		return
 	}
 	b := several(t, Options{Devices: "0-2"})
 	l := withBases(t, b, 60)
-	// As if no card had had the room.
+	// As if no card had room.
 	_, on := b.liveLocked()
 	all, err := l.points.Bytes(l.count)
 	if err != nil {
@@ -397,20 +397,19 @@ func TestBasesInParts(t *testing.T) {
 	}
 }
 
-// TestBasesApart loads bases that every card has room for, in parts where that is
-// quicker.
+// TestBasesApart loads bases that fit every card, but in parts if that is quicker.
 func TestBasesApart(t *testing.T) {
 	if !quickly(t) {
 		return
 	}
 	for _, c := range []struct {
 		apart
-		each int // of 60 bases, on a card
+		each int // of 60 bases, on each card
 	}{
 		{usualApart, 60},
 		{apart{15, 0.5}, 15},
 		{apart{16, 0.5}, 60},  // too few
-		{apart{15, 1.04}, 60}, // with the same multiples of a part
+		{apart{15, 1.04}, 60}, // a part would have no more multiples
 	} {
 		b := several(t, Options{Devices: "0-3", tests: &hooks{rules: tiny, apart: c.apart}})
 		l := withBases(t, b, 60)

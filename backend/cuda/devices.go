@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// CheckDevices says what is wrong with a list for Options.Devices, whatever cards
-// there are. The error wraps backend.ErrUnavailable.
+// CheckDevices returns what is wrong with a list for Options.Devices, whatever cards there are. The
+// error wraps backend.ErrUnavailable.
 func CheckDevices(list string) error {
 	_, err := parseDevices(list)
 	return err
@@ -25,8 +25,7 @@ type wanted struct {
 
 const uuidPrefix = "GPU-"
 
-// parseDevices reads a list of devices; an empty one has no parts. The error wraps
-// backend.ErrUnavailable.
+// parseDevices reads a list of devices. The error wraps backend.ErrUnavailable.
 func parseDevices(list string) ([]wanted, error) {
 	bad := func(part string) error {
 		return fmt.Errorf("%w: %q in the list of GPUs %q: 0, 0,2, 0-3 or GPU-UUID are possible (msm devices lists them)",
@@ -58,8 +57,8 @@ func parseDevices(list string) ([]wanted, error) {
 	return all, nil
 }
 
-// choose returns the ordinals of the cards that a list names among those that there are,
-// in its order. An empty list names all of them.
+// choose returns the ordinals of the cards that a list names, in its order. there are all cards. An
+// empty list names all of them.
 func choose(list string, there []driver.Info) ([]int, error) {
 	parts, err := parseDevices(list)
 	if err != nil {

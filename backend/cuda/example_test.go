@@ -8,7 +8,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda"
 )
 
-// A plugin of one's own, or a program that may crash with its GPU, opens it in its process.
+// A new plugin opens it in its process, and so does a program that may crash with its GPU.
 func ExampleOpen() {
 	b, err := cuda.Open(cuda.Options{})
 	if errors.Is(err, backend.ErrUnavailable) {

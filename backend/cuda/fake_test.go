@@ -18,7 +18,7 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
-// sayWhy is a variable with which this program says why it cannot open a device.
+// sayWhy is an environment variable that makes this program print why it cannot open a device.
 const sayWhy = "PIPPIN_SAY_WHY"
 
 func TestMain(m *testing.M) {
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if os.Getenv(noKernels) != "" {
-		os.Unsetenv("FAKECUDA_KERNELS") // the fake driver's own, which do nothing
+		os.Unsetenv("FAKECUDA_KERNELS") // the fake driver has kernels too, which do nothing
 	} else {
 		cudatest.WithKernels()
 	}
 	os.Exit(m.Run())
 }
 
-// fake opens a device of the fake driver, or skips where another is in use.
+// fake opens a device of the fake driver. It skips the test if another driver is in use.
 func fake(t testing.TB, o Options) *Backend {
 	t.Helper()
 	cudatest.OnFake(t)
@@ -81,8 +81,8 @@ func TestFake(t *testing.T) {
 	}
 }
 
-// TestFakeConformance runs the suite on one group, which takes minutes: it is for a
-// change that no GPU is at hand for.
+// TestFakeConformance runs the suite on one group, which takes minutes. It is for changes made
+// without a GPU at hand.
 func TestFakeConformance(t *testing.T) {
 	if !*full {
 		t.Skip("-full runs this test")
@@ -117,8 +117,8 @@ func small(t *testing.T, b *Backend) (backend.Bases, backend.Job) {
 	return bases, backend.Job{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}}
 }
 
-// TestLostDevice: after an error that ends the context every call says that the
-// backend is gone, Ping and Done too, and Close still succeeds.
+// TestLostDevice: after an error that ends the context, every call says that the backend is gone,
+// as do Ping and Done. Close still succeeds.
 func TestLostDevice(t *testing.T) {
 	const launchFailed = "719"
 	b := fake(t, Options{})
@@ -155,7 +155,7 @@ func TestLostDevice(t *testing.T) {
 	}
 }
 
-// TestClosed: Close ends Done and every call but Info, twice without harm.
+// TestClosed: Close closes Done and ends every call except Info. A second Close does no harm.
 func TestClosed(t *testing.T) {
 	b := fake(t, Options{})
 	bases, job := small(t, b)
@@ -182,8 +182,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestWhyItDoesNotOpen: whatever is missing, the error says what and what to do.
-// Each case is a process of its own, since a driver starts once.
+// TestWhyItDoesNotOpen: whatever is missing, the error says what it is and what to do. Each case is
+// a separate process, since a driver starts only once.
 func TestWhyItDoesNotOpen(t *testing.T) {
 	const outOfMemory, unsupportedPTX, invalidImage, noBinary = "2", "222", "200", "209"
 	cudatest.OnFake(t)

@@ -28,7 +28,7 @@ var (
 	memory   = flag.Int64("memory", 0, "bytes of device memory to use")
 )
 
-// open opens the device, or skips the test where there is none.
+// open opens the device. It skips the test if there is none.
 func open(t testing.TB, o Options) *Backend {
 	t.Helper()
 	if o.Memory == 0 {
@@ -62,7 +62,7 @@ func judge(t *testing.T, b backend.Backend, p *fixtures.Points, id backend.Bases
 	}
 }
 
-// onGPU skips a test that takes too long on the fake driver.
+// onGPU skips a test that takes too long with the fake driver.
 func onGPU(t *testing.T) {
 	t.Helper()
 	if cudatest.Slow() && !*full {
@@ -70,8 +70,8 @@ func onGPU(t *testing.T) {
 	}
 }
 
-// TestRight compares with discrete logarithms over all sets of points and all
-// distributions, at sizes around those where the code changes its way.
+// TestRight compares MSMs with discrete logarithms, for all sets of points and all distributions,
+// at sizes near which the code changes its way.
 func TestRight(t *testing.T) {
 	onGPU(t)
 	b := open(t, Options{})
@@ -110,8 +110,8 @@ func TestRight(t *testing.T) {
 	})
 }
 
-// TestDifference compares with gnark-crypto on random small batches. scripts/card
-// runs it in several processes.
+// TestDifference compares random small batches with gnark-crypto. scripts/card runs it in several
+// processes.
 func TestDifference(t *testing.T) {
 	onGPU(t)
 	b := open(t, Options{})

@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// ParseMemory reads an amount of memory for Options: a number of bytes, or a
-// number with KiB, MiB, GiB or TiB, such as 24GiB or 1.5 GiB.
+// ParseMemory reads an amount of memory for Options: a number of bytes, or a number with KiB, MiB,
+// GiB or TiB, such as 24GiB or 1.5 GiB.
 func ParseMemory(s string) (int64, error) {
 	number, unit := strings.TrimSpace(s), 1.0
 	for i, u := range []string{"KiB", "MiB", "GiB", "TiB"} {

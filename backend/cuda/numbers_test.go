@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
-// TestFakeNumbers runs the suite's part on numbers, and random programs beside the
+// TestFakeNumbers runs the suite's part about numbers, and compares random programs with the
 // backend cpu.
 func TestFakeNumbers(t *testing.T) {
 	fake(t, Options{}).Close()
@@ -33,8 +33,8 @@ func TestFakeNumbers(t *testing.T) {
 	}
 }
 
-// numbers is a backend with a space of words, whose programs have several kernels
-// each and secret operands.
+// numbers is a backend with a space of words. Its programs have several kernels each, and secret
+// operands.
 type numbers struct {
 	*Backend
 	space backend.SpaceID
@@ -68,8 +68,7 @@ func (n numbers) run(t *testing.T) ([][]byte, error) {
 	})
 }
 
-// TestNumbersOnALostDevice: a program on a card that is lost says so, and Close wipes
-// what it can.
+// TestNumbersOnALostDevice: a program on a lost card says so, and Close wipes what it can.
 func TestNumbersOnALostDevice(t *testing.T) {
 	const launchFailed = "719"
 	b := fake(t, Options{})
@@ -85,7 +84,7 @@ func TestNumbersOnALostDevice(t *testing.T) {
 	}
 }
 
-// TestNumbersWithoutMemory: what cannot be had fails one program, and no more.
+// TestNumbersWithoutMemory: memory that is refused fails one program and nothing else.
 func TestNumbersWithoutMemory(t *testing.T) {
 	const outOfMemory = "2"
 	b := fake(t, Options{})
@@ -104,8 +103,8 @@ func TestNumbersWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestNumbersLeaveNothing: programs take memory once, all give the same answer, and
-// what they give back at the end is wiped.
+// TestNumbersLeaveNothing: programs take memory once and all give the same answer. What they give
+// back at the end is wiped.
 func TestNumbersLeaveNothing(t *testing.T) {
 	b := fake(t, Options{})
 	unwiped := func() int64 { return fakecuda.Counter("unwiped_memory") + fakecuda.Counter("unwiped") }

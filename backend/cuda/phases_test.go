@@ -18,8 +18,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
-// TestPhases: the stages that a backend counts of an MSM are those of the kernels, and
-// together they take no longer than the call.
+// TestPhases: a backend counts the stages of an MSM by the names of its kernels' phases. Together
+// they take no longer than the call.
 func TestPhases(t *testing.T) {
 	b := fake(t, Options{Trace: func(context.Context, []backend.StageUsage) {}})
 	defer b.Close()
@@ -44,8 +44,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestTuningFiles: a table of the card's own is used and named. One that cannot be used
-// is an error where it was asked for, and left out with a warning where it was found.
+// TestTuningFiles: a tuning table for the card is used and named. If it cannot be used, that is an
+// error if it was asked for; if it was only found, it is left out with a warning.
 func TestTuningFiles(t *testing.T) {
 	cudatest.OnFake(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

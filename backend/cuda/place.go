@@ -7,12 +7,12 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Functions of this file decide where MSMs are computed. They know what a job costs,
-// which card has its bases, and what the cards have to do already.
+// The functions of this file decide where MSMs are computed. They know the cost of a job, which
+// cards have its bases, and what is queued on the cards.
 
-// perPoint is the cost of a point of an MSM on one card, by group. What an MSM costs
-// beside its points is as much as fixedPoints of them. Only the proportions count. Both
-// follow from MSMs of 2^20 and more points on an H200 on 21 November 2026.
+// perPoint is the cost of a point of an MSM on one card, by group. What an MSM costs besides its
+// points equals the cost of fixedPoints points. Only the proportions matter. Both come from MSMs of
+// 2^20 points and more, measured on an H200 on 21 November 2026.
 var perPoint = [...][2]float64{ // ns: G1, G2
 	backend.BN254:    {2.7, 9.1},
 	backend.BLS12377: {5.5, 22},
@@ -22,31 +22,31 @@ var perPoint = [...][2]float64{ // ns: G1, G2
 
 const fixedPoints = 1 << 19
 
-// Splitting an MSM costs fixedPoints once more for each part.
+// Every part of a split MSM costs fixedPoints again.
 const (
-	// A batch is as quick as it can be when its last card ends within so much of
-	// the time that all cards would need together: more parts would not pay.
+	// slack bounds when a batch is quick enough: its last card ends within slack times the time
+	// that all cards need together. More parts would not pay.
 	slack = 1.1
-	// A part more has to bring this much.
+	// gain is the share of the time that must remain at most for one part more to pay.
 	gain = 0.9
-	// While others wait for the cards, parts must not cost them more than this
-	// share of the MSM.
+	// busyShare bounds the cost of parts while other calls wait for the cards, as a share of the
+	// MSM.
 	busyShare = 0.05
-	// leastPart is points below which no part is split off.
+	// leastPart is the fewest points of a part.
 	leastPart = 1 << 16
 )
 
-// rules are the sizes of jobs from which on they are split.
+// rules say from which sizes on jobs are split: fixed is the fixed cost of a part in points, least
+// the fewest points of a part.
 type rules struct{ fixed, least int }
 
 var usual = rules{fixedPoints, leastPart}
 
-// apart says when bases are split beforehand although each card could have all of them.
-// Each card must get least of them at least, and MSMs must be quicker by gain: a card has
-// room for more multiples of a part. Splitting has a price: a card computes no job of these
-// bases alone, and when it is lost no other card has its part. Parts of usualApart are
-// longer than what a proof commits to from vectors on one card, which is best computed
-// there.
+// apart says when bases are split although every card has room for all of them. Each card must get
+// at least least of them, and MSMs must get quicker by the factor gain, because a card has room for
+// more multiples of a part. Splitting has a price: no card can compute a job over these bases
+// alone, and when a card is lost no other has its part. Parts of usualApart are longer than the
+// bases of a proof's commitments to vectors on one card, which are best computed on that card.
 type apart struct {
 	least int
 	gain  float64
@@ -54,24 +54,24 @@ type apart struct {
 
 var usualApart = apart{1 << 26, 1.04}
 
-// span is a range of bases or of scalars, from and to below which.
+// span is a range of bases or of scalars: from is included, to is not.
 type span struct{ from, to int }
 
 func (s span) count() int             { return s.to - s.from }
 func (s span) covers(other span) bool { return s.from <= other.from && other.to <= s.to }
 
-// pending is an MSM, or what is left of one, that no card has yet.
+// pending is an MSM, or what is left of it, that is not assigned yet.
 type pending struct {
 	curve backend.Curve
 	group backend.Group
-	bases span   // those that it uses
-	has   []span // by card: those that are there; empty for none
+	bases span   // the bases that the MSM uses
+	has   []span // by card: which of them it has; empty for none
 }
 
-// each returns what a point of the MSM takes on a card of speed 1, in nanoseconds.
+// each returns the cost of a point of the MSM on a card of speed 1, in nanoseconds.
 func (t *pending) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
 
-// cost returns what n of them take.
+// cost returns the cost of n points of the MSM.
 func (r rules) cost(t *pending, n int) float64 {
 	if n == 0 {
 		return 0
@@ -79,20 +79,20 @@ func (r rules) cost(t *pending, n int) float64 {
 	return t.each() * float64(n+r.fixed)
 }
 
-// part is a part of an MSM on a card: its bases from, to below which, counted as
-// pending.bases counts them. of is the MSM's number.
+// part is a part of an MSM on a card: a span of its bases, counted as pending.bases counts them. of
+// is the MSM's number.
 type part struct {
 	of, card int
 	span
 	cost float64 // on that card
 }
 
-// cards is what spread knows of the cards that are there.
+// cards is what spread knows of the cards.
 type cards struct {
 	rules
-	queued []float64 // by card: what it has to do already, in nanoseconds
-	speed  []float64 // by card: 1 is the fastest
-	busy   bool      // others have calls in flight
+	queued []float64 // by card: the cost of what is queued there, in nanoseconds
+	speed  []float64 // by card; that of the fastest is 1
+	busy   bool      // other calls are in flight
 }
 
 // spread assigns MSMs to cards, the longest first. It gives each to the card that will
@@ -125,8 +125,7 @@ func spread(waiting []pending, c cards) (parts []part, missing []int) {
 	return parts, missing
 }
 
-// having returns the cards with all bases of an MSM, those that end first before the
-// others.
+// having returns the cards with all bases of an MSM, in the order in which they would finish it.
 func (c *cards) having(t *pending) []int {
 	var able []int
 	for k, h := range t.has {
@@ -141,14 +140,14 @@ func (c *cards) having(t *pending) []int {
 	return able
 }
 
-// add notes a part.
+// add assigns a part to a card.
 func (c *cards) add(i int, t *pending, card int, s span) part {
 	p := part{i, card, s, c.cost(t, s.count()) / c.speed[card]}
 	c.queued[card] += p.cost
 	return p
 }
 
-// cover places an MSM whose bases lie on several cards.
+// cover assigns an MSM whose bases are spread over several cards.
 func (c *cards) cover(i int, t *pending) (parts []part, ok bool) {
 	for at := t.bases.from; at < t.bases.to; {
 		best, to := -1, 0
@@ -166,8 +165,8 @@ func (c *cards) cover(i int, t *pending) (parts []part, ok bool) {
 	return parts, true
 }
 
-// split gives an MSM to some of the cards that are able: to as few as make it end in time,
-// or else to those with which it ends first. left is the cost of all MSMs from this one on.
+// split assigns an MSM to some of the cards that are able: to the fewest with which it ends in
+// time, or else to those with which it ends first. left is the cost of all MSMs from this one on.
 func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	n, each := t.bases.count(), t.each()
 	before, speed := 0.0, 0.0
@@ -194,7 +193,7 @@ func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	for j, card := range able[:best] {
 		to := at + int((end-c.queued[card])*c.speed[card]/each) - c.fixed
 		if j == best-1 {
-			to = t.bases.to // with what was rounded off
+			to = t.bases.to // including what was rounded off
 		}
 		parts = append(parts, c.add(i, t, card, span{at, to}))
 		at = to
@@ -202,8 +201,8 @@ func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	return parts
 }
 
-// even returns when cards end that share n points so that they end together; false when
-// one of them would get fewer than least of them, or has more to do than that already.
+// even returns the time at which the cards end together if they share n points. It returns false if
+// one of them would get fewer than least points.
 func (c *cards) even(on []int, each float64, n int) (end float64, ok bool) {
 	points, speed := float64(n), 0.0
 	for _, k := range on {
@@ -219,7 +218,7 @@ func (c *cards) even(on []int, each float64, n int) (end float64, ok bool) {
 	return end, true
 }
 
-// splitByMemory cuts n bases in a part for each card, by the memory that each has.
+// splitByMemory cuts n bases into a part for each card, in proportion to the cards' memory.
 func splitByMemory(n int, memory []int64) []span {
 	var total float64
 	for _, m := range memory {

@@ -30,25 +30,25 @@ func idle(n int) cards {
 	return c
 }
 
-// queue gives cards something to do, in nanoseconds.
+// queue gives cards a queue, in nanoseconds.
 func queue(c cards, queued ...float64) cards {
 	c.queued = queued
 	return c
 }
 
-// at gives cards a speed.
+// at gives cards their speeds.
 func at(c cards, speed ...float64) cards {
 	c.speed = speed
 	return c
 }
 
-// busy has others wait for the cards.
+// busy says that other calls are in flight.
 func busy(c cards) cards {
 	c.busy = true
 	return c
 }
 
-// shape returns parts as card:points, by MSM.
+// shape writes parts as card:points, by MSM.
 func shape(waiting int, parts []part) string {
 	by := make([][]string, waiting)
 	for _, p := range parts {
@@ -83,19 +83,20 @@ func TestPlace(t *testing.T) {
 		"no scalars":                    {[]pending{g1(0, 2)}, idle(2), "0:0"},
 		"a large one is split":          {[]pending{g1(64*m, 4)}, idle(4), "0:16777216+1:16777216+2:16777216+3:16777216"},
 		"whole ones to different cards": {[]pending{g1(m, 4), g1(m, 4), g1(m, 4), g1(m, 4)}, idle(4), "0:1048576 1:1048576 2:1048576 3:1048576"},
-		// Groth16: A, B, K, Z in G1, and B in G2, which costs as much as three.
+		// Groth16: A, B, K and Z in G1, and B in G2, which costs as much as three of them.
 		"Groth16 on two": {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2),
 			"1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
 		"five on two": {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2),
 			"0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
 		"to the idle one": {[]pending{g1(m, 2)}, queue(idle(2), 1e9, 0), "1:1048576"},
-		// Parts cost fixedPoints each. While others wait, no more than a twentieth of the MSM may go there.
+		// Every part costs fixedPoints. While others wait, at most a twentieth of the MSM may go
+		// there.
 		"nobody waits: a medium one split":   {[]pending{g1(4*m, 4)}, idle(4), "0:1048576+1:1048576+2:1048576+3:1048576"},
 		"others wait: a medium one whole":    {[]pending{g1(4*m, 4)}, busy(idle(4)), "0:4194304"},
 		"nobody waits: a larger one in four": {[]pending{g1(24*m, 4)}, idle(4), "0:6291456+1:6291456+2:6291456+3:6291456"},
 		"others wait: a larger one in three": {[]pending{g1(24*m, 4)}, busy(idle(4)), "0:8388608+1:8388608+2:8388608"},
 		"others wait: a large one split":     {[]pending{g1(64*m, 2)}, busy(idle(2)), "0:33554432+1:33554432"},
-		// Each part more has to save a tenth: of this size a third one does not.
+		// Each part must save a tenth of the time: at this size a third part does not.
 		"a part more that saves little":    {[]pending{g1(400_000, 3)}, idle(3), "0:200000+1:200000"},
 		"a part more that saves enough":    {[]pending{g1(600_000, 3)}, idle(3), "0:200000+1:200000+2:200000"},
 		"where its bases are":              {[]pending{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
@@ -107,7 +108,8 @@ func TestPlace(t *testing.T) {
 		"parts that overlap":           {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
 		"bases beyond the MSM's":       {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, 2 * m}})}, idle(3), "0:524288+2:524288"},
 		"nearly equal ones stay whole": {[]pending{g1(66*m, 2), g1(60*m, 2)}, idle(2), "0:69206016 1:62914560"},
-		// A slow card has 0.5 of the speed, and as much to do as an MSM of 1.8 m points: 0.9 m on the other one.
+		// The slow card has half of the speed, and a queue as long as an MSM of 1.8 m points: that
+		// equals 0.9 m points on the other card.
 		"what a slow card has to do": {[]pending{g1(4*m, 2)}, queue(at(idle(2), 1, 0.5), 0, 1.8*2.7*m), "0:3600110+1:594194"},
 		"a slow card that is idle":   {[]pending{g1(96*m, 2)}, queue(at(idle(2), 0.5, 1), 0, 100*2.7*m), "0:68332202+1:32331094"},
 		"a slow card gets less":      {[]pending{g1(96*m, 2)}, at(idle(2), 1, 0.5), "0:67283626+1:33379670"},
@@ -123,7 +125,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestCost: an MSM costs its points and as much as fixed more, on a slow card longer; one of no
+// TestCost: an MSM costs its points and fixed points more, and costs more on a slow card. One of no
 // points costs nothing.
 func TestCost(t *testing.T) {
 	c := at(idle(2), 1, 0.5)
@@ -140,14 +142,14 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestEven: cards that share points end together, and none gets less than the least part.
+// TestEven: cards that share points end together, and each gets at least the least part.
 func TestEven(t *testing.T) {
 	c := cards{rules: rules{fixed: 10, least: 100}, queued: []float64{0, 50, 0}, speed: []float64{1, 1, 0.5}}
 	for _, row := range []struct {
 		on   []int
 		n    int
 		each float64
-		end  float64 // 0 where they cannot share
+		end  float64 // 0 if they cannot share
 	}{
 		{[]int{0}, 100, 1, 110},
 		{[]int{0}, 99, 1, 0},
@@ -156,7 +158,7 @@ func TestEven(t *testing.T) {
 		{[]int{1, 0}, 250, 1, 160},
 		{[]int{0, 2}, 310, 1, 220}, // 210 points beside 100 of the slow card
 		{[]int{0, 2}, 309, 1, 0},
-		{[]int{0, 1}, 225, 2, 270}, // what is queued is as much as 25 points
+		{[]int{0, 1}, 225, 2, 270}, // the queue is as long as 25 points
 		{[]int{0, 1}, 224, 2, 0},
 	} {
 		if end, ok := c.even(row.on, row.each, row.n); ok != (row.end > 0) || end != row.end {
@@ -165,7 +167,7 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// TestSplitByMemory: each card has bases as it has memory, and all have all.
+// TestSplitByMemory: each card has bases in proportion to its memory, and together they have all.
 func TestSplitByMemory(t *testing.T) {
 	for _, row := range []struct {
 		n      int
@@ -178,7 +180,7 @@ func TestSplitByMemory(t *testing.T) {
 		{10, []int64{1, 1, 1}, []span{{0, 3}, {3, 6}, {6, 10}}},
 		{100, []int64{0, 50, 0}, []span{{0, 0}, {0, 100}, {100, 100}}},
 		{0, []int64{1, 2}, []span{{0, 0}, {0, 0}}},
-		{52492761, []int64{3221574844, 90341731996}, []span{{0, 1807432}, {1807432, 52492761}}}, // n m / m is less than n
+		{52492761, []int64{3221574844, 90341731996}, []span{{0, 1807432}, {1807432, 52492761}}}, // n m / m, computed so, is less than n
 	} {
 		if got := splitByMemory(row.n, row.memory); !slices.Equal(got, row.want) {
 			t.Errorf("%d bases by memory %v: %v, want %v", row.n, row.memory, got, row.want)
@@ -186,8 +188,8 @@ func TestSplitByMemory(t *testing.T) {
 	}
 }
 
-// TestPlaceIsWhole: whatever the MSMs and the cards, every point is placed once,
-// where its base is, and what cards have queued is what was placed.
+// TestPlaceIsWhole: for any MSMs and cards every point is assigned once, to a card with its base,
+// and the queues grow by the cost of what was assigned.
 func TestPlaceIsWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -210,7 +212,7 @@ func TestPlaceIsWhole(t *testing.T) {
 			count := 1 << r.IntN(most)
 			waiting[i] = everywhere(count, n, backend.Groups()[r.IntN(2)])
 			waiting[i].bases = span{r.IntN(count), count}
-			if r.IntN(3) == 0 { // in parts instead
+			if r.IntN(3) == 0 { // or in parts
 				memory := make([]int64, n)
 				for k := range memory {
 					memory[k] = 1 + r.Int64N(1e9)
@@ -262,8 +264,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestCommits: a commitment stays on the card that has its bases, with its offset
-// among those that are there, and is read elsewhere.
+// TestCommits: a commitment stays on the card that has its bases, with its offset among the bases
+// there. Elsewhere its scalars are read instead.
 func TestCommits(t *testing.T) {
 	commit := func(bases backend.BasesID, offset int) backend.Step {
 		return backend.Job{Bases: bases, Offset: offset, Count: 10, Src: backend.Range{Space: 1, Count: 10}}

@@ -15,10 +15,10 @@ import (
 	programs "github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// pointCase returns a program with every step over points and every kernel: products one
-// by one, of a fixed base, by one scalar and of rows, with infinity among the points and 0,
-// 1 and -1 among the scalars; sums; transforms of both directions, orders and on a coset,
-// in rows; checks of points of which one is off the curve; encodings; an MSM into a space.
+// pointCase returns a program with every step over points and every kernel. Products are single
+// ones, of a fixed base, by one scalar and of rows; infinity is among the points, and 0, 1 and -1
+// are among the scalars. There are sums; transforms in rows, of both directions and orders and on a
+// coset; checks of points, one of which is off the curve; encodings; and an MSM into a space.
 func pointCase(t testing.TB, e backend.Element, n int, seed uint64) *programs.Program {
 	t.Helper()
 	p, err := fixtures.New(fixtures.Key{Curve: e.Curve, Group: e.Group, Set: fixtures.Infinities, Seed: seed})
@@ -78,9 +78,9 @@ func pointCase(t testing.TB, e backend.Element, n int, seed uint64) *programs.Pr
 	}
 }
 
-// TestEveryPointStep compares every step with gnark-crypto, over every group, on all cards
-// that there are. On the fake driver it takes three: of both forms of Fp2, of a field
-// without roots by one power, and one that shares its kernels with another.
+// TestEveryPointStep compares every step with gnark-crypto, over every group, on all cards. On the
+// fake driver it takes three groups: one for each form of Fp2, one of them over a field whose roots
+// take more than one power, and one that shares its kernels with another.
 func TestEveryPointStep(t *testing.T) {
 	b := open(t, Options{})
 	defer b.Close()
@@ -101,7 +101,7 @@ func TestEveryPointStep(t *testing.T) {
 	})
 }
 
-// TestFixedBases compares multiples of one point, of so many that each width of windows is
+// TestFixedBases compares multiples of one point, at counts for which each width of windows is
 // used.
 func TestFixedBases(t *testing.T) {
 	onGPU(t)
@@ -127,7 +127,7 @@ func TestFixedBases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The oracle takes a sample.
+			// Compare a sample with the oracle.
 			sample := &programs.Program{
 				Element: e, Of: []backend.Element{e, e, backend.ScalarOf(curve)}, Spaces: [][]byte{points, make([]byte, n*e.Bytes()), scalars},
 			}
@@ -158,7 +158,7 @@ func TestFixedBases(t *testing.T) {
 	})
 }
 
-// TestFakePoints runs the suite's part about points on three cards, with the kernels.
+// TestFakePoints runs the suite's part about points on three cards, with kernels.
 func TestFakePoints(t *testing.T) {
 	if !cudatest.Slow() {
 		t.Skip("TestConformance has this on a GPU")
@@ -168,8 +168,8 @@ func TestFakePoints(t *testing.T) {
 	})
 }
 
-// TestPointsOfBasesApart: MSMs that write into a space are right where no card has all of
-// their bases, before and after steps that read the space.
+// TestPointsOfBasesApart: MSMs that write into a space are right even if no card has all of their
+// bases, both before and after steps that read the space.
 func TestPointsOfBasesApart(t *testing.T) {
 	if !cudatest.Slow() {
 		t.Skip("it needs several cards: scripts/test-cuda-fake")

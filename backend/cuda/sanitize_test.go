@@ -15,10 +15,9 @@ import (
 	programs "github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// TestEveryPhase launches every kernel of a group on little input: checked
-// bases, one batch of skewed, ordinary and few scalars, more than one tile of the
-// sort and an incomplete one, points that cancel and points at infinity.
-// scripts/card runs it under tools that make kernels slow.
+// TestEveryPhase launches every kernel of a group on little input: checked bases, one batch of
+// skewed, ordinary and few scalars, more than one tile of the sort and an incomplete one, points
+// that cancel and points at infinity. scripts/card runs it under tools that make kernels slow.
 func TestEveryPhase(t *testing.T) {
 	onGPU(t)
 	b := open(t, Options{})
@@ -70,13 +69,13 @@ func TestEveryPhase(t *testing.T) {
 	})
 }
 
-// TestEveryStep launches every kernel for vectors on little input, in one program:
-// two levels of scans and an incomplete tile, indices, transforms of all orders on
-// a coset, and has the answers of the backend cpu. scripts/card runs it too.
+// TestEveryStep launches every kernel for vectors on little input, in one program: two levels of
+// scans and an incomplete tile, indices, transforms of all orders on a coset. It compares the
+// answers with the backend cpu. scripts/card runs it too.
 func TestEveryStep(t *testing.T) {
 	names := *onCurves
 	if cudatest.Slow() && !*full {
-		names = backend.BN254.String() // -full runs all on the fake driver
+		names = backend.BN254.String() // on the fake driver -full runs all
 	}
 	b := open(t, Options{})
 	defer b.Close()
@@ -99,7 +98,7 @@ func TestEveryStep(t *testing.T) {
 	}
 }
 
-// everyStep answers a program with steps of all kinds.
+// everyStep runs a program with steps of all kinds and returns its answers.
 func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 	t.Helper()
 	const n = 1 << 12
@@ -154,8 +153,8 @@ func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 	return answers
 }
 
-// TestEveryOperation computes every operation on numbers at the widths of every kernel and
-// between them, and has the answers of the backend cpu. scripts/card runs it too.
+// TestEveryOperation computes every operation on numbers, at the widths of every kernel and between
+// them, and compares the answers with the backend cpu. scripts/card runs it too.
 func TestEveryOperation(t *testing.T) {
 	b := open(t, Options{})
 	defer b.Close()
@@ -163,7 +162,7 @@ func TestEveryOperation(t *testing.T) {
 	defer other.Close()
 	widths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 32, 48, 64, 96, 128}
 	if cudatest.Slow() && !*full {
-		widths = []int{1, 2, 3, 5, 8, 16} // -full computes all on the fake driver
+		widths = []int{1, 2, 3, 5, 8, 16} // on the fake driver -full runs all
 	}
 	random := rand.New(rand.NewPCG(*seed, 3))
 	for _, op := range backend.NumberOps() {

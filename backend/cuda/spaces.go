@@ -14,32 +14,32 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// space is a space of vectors. Each card that has used it since it was last written has a
-// copy. Programs that only read it may run on any card. Those that write it run on one
-// card at a time; another card copies what they wrote when it needs it.
+// space is a space of vectors. A card that has used it since it was last written has a copy.
+// Programs that only read it may run on any card. Those that write it run on one card at a time;
+// another card copies what they wrote when it needs it.
 type space struct {
 	backend.Elements
-	copying *semaphore.Weighted // of one unit, for who makes or renews a copy
+	copying *semaphore.Weighted // one unit, for the program that makes or renews a copy
 
 	// Under Backend.mu:
 	copies  map[*card]*copied
-	version int   // how many programs wrote it
-	writers int   // programs that write it now
-	at      *card // where they do
-	active  bool  // the program before wrote it, or none has used it yet
+	version int   // how many programs have written it
+	writers int   // programs that are writing it now
+	at      *card // the card on which they are
+	active  bool  // the last program wrote it, or none has used it yet
 }
 
-// copied is a space on a card.
+// copied is the copy of a space on one card.
 type copied struct {
 	*vector.Space
-	version int // of what it holds
-	users   int // who must find it: programs, and copies of it
+	version int // the space's version that it holds
+	users   int // programs that use it, and copies being made of it
 }
 
-// bytes returns the size of the space, on each card.
+// bytes returns the size of the space on each card.
 func (s *space) bytes() int64 { return int64(s.Count) * int64(s.Element.Bytes()) }
 
-// free gives all copies of a space back, which no program uses any more.
+// free gives back all copies of a space. No program may use it any more.
 func (b *Backend) free(s *space) error {
 	b.mu.Lock()
 	copies := s.copies
@@ -52,7 +52,7 @@ func (b *Backend) free(s *space) error {
 	return errors.Join(errs...)
 }
 
-// validLocked returns the cards, of those that are there, whose copy of a space holds
+// validLocked returns the cards that are there and have a valid copy of a space: one that holds
 // what programs wrote. The caller holds mu.
 func (b *Backend) validLocked(s *space) (on []*card) {
 	_, cards := b.liveLocked()
@@ -69,9 +69,9 @@ func (s *space) hasLocked(c *card) bool {
 	return s.copies[c] != nil && s.copies[c].version == s.version
 }
 
-// forNew returns the cards for a new space, the best first: on which the fewest spaces
-// are active, then the one that has the least to do. A key's vectors, which proofs only
-// read, are not active.
+// forNew returns the cards for a new space, the best first: the card with the fewest active spaces,
+// and of several the one with the shortest queue. The vectors of a key, which proofs only read, are
+// not active.
 func (b *Backend) forNew() ([]*card, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,8 +96,7 @@ func (b *Backend) forNew() ([]*card, error) {
 	return on, nil
 }
 
-// NewSpace takes memory for elements on the card that has the least to do, or where
-// that has no room on another.
+// NewSpace takes memory for elements on the best card of forNew that has room.
 func (b *Backend) NewSpace(ctx context.Context, e backend.Element, count int) (_ backend.SpaceID, err error) {
 	end, err := b.begin(ctx)
 	if err != nil {
@@ -130,7 +129,7 @@ func (b *Backend) NewSpace(ctx context.Context, e backend.Element, count int) (_
 	return 0, cmp.Or(b.err(), refused)
 }
 
-// keepSpace keeps what was made on a card, unless that is lost.
+// keepSpace keeps a space that was made on a card, unless the card is lost.
 func (b *Backend) keepSpace(made *vector.Space, on *card) (backend.SpaceID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +153,7 @@ type use struct {
 	writes bool
 }
 
-// uses returns what a program uses.
+// uses returns the spaces that a program uses, and which it writes.
 func uses(steps []backend.Step, of map[backend.SpaceID]*resident.Entry[*space]) []use {
 	writes := make(map[backend.SpaceID]bool)
 	for _, s := range steps {
@@ -174,9 +173,9 @@ func uses(steps []backend.Step, of map[backend.SpaceID]*resident.Entry[*space]) 
 // and no other program runs, it returns backend.ErrOutOfMemory. The caller calls end when
 // the program is done, and says whether the card was lost.
 func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[backend.SpaceID]*copied, end func(lost bool), err error) {
-	full := make(map[*card]bool) // cards without the room
-	alone := true                // no other program was on its way when they had none
-	last := false                // of those that wait for room
+	full := make(map[*card]bool) // cards without room
+	alone := true                // no other program was under way when they had no room
+	last := false                // this is the program that waits for room
 	var refused error
 	for {
 		b.mu.Lock()
@@ -191,7 +190,7 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 			switch {
 			case !wait && alone:
 				return nil, nil, nil, refused
-			case !wait && !last: // one at a time, else two could be in each other's way for ever
+			case !wait && !last: // one at a time: else two could wait for each other for ever
 				if err := b.tight.Acquire(ctx, 1); err != nil {
 					return nil, nil, nil, backend.Ended(ctx)
 				}
@@ -244,9 +243,10 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 	}
 }
 
-// chooseLocked picks the card for a program: where others write what it writes, or else
-// where the least is to be copied, of what it writes first. Without a card the program
-// is to wait until others have written, or there is none. The caller holds mu.
+// chooseLocked picks the card for a program. If other programs are writing a space that it writes,
+// that is their card. Otherwise it is the card to which the least must be copied: first of what the
+// program writes, then of what it reads. Without a card, wait says whether to wait until others
+// have written; if not, no card will do. The caller holds mu.
 func (b *Backend) chooseLocked(all []use, full map[*card]bool) (on *card, wait bool) {
 	for _, u := range all {
 		if !u.writes || u.writers == 0 {
@@ -287,7 +287,7 @@ func (b *Backend) chooseLocked(all []use, full map[*card]bool) (on *card, wait b
 	return on, false
 }
 
-// bring makes a card have a valid copy of a space, and counts a use of it.
+// bring gives a card a valid copy of a space, and counts a use of it.
 func (b *Backend) bring(ctx context.Context, s *space, on *card) (*copied, error) {
 	if c := b.found(s, on); c != nil {
 		return c, nil
@@ -308,12 +308,12 @@ func (b *Backend) bring(ctx context.Context, s *space, on *card) (*copied, error
 	}
 }
 
-// leftToWork is the part of a card's memory that copies leave free: vectors that come
-// together on one card must not fill it, for its programs need memory too.
+// leftToWork is the share, one in leftToWork, of a card's memory that copies leave free. Vectors
+// that come together on one card must not fill it, because its programs need memory too.
 const leftToWork = 8
 
-// renew makes a copy on a card, or renews it, from the card that it answers, and counts
-// a use. The caller has the space's copying.
+// renew makes a copy on a card or renews an old one, and counts a use. It also returns the card
+// from which it copied. The caller holds the space's copying.
 func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, source *card, err error) {
 	b.mu.Lock()
 	valid := b.validLocked(s)
@@ -337,7 +337,7 @@ func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, sou
 			c.Space, err = on.vectors.NewSpace(ctx, s.Elements)
 		}
 	}
-	if err == nil && version > 0 { // else nobody has written: all zero, as new
+	if err == nil && version > 0 { // otherwise nobody has written it, and zeros are right
 		err = c.CopyFrom(ctx, from.Space)
 	}
 	b.mu.Lock()
@@ -360,8 +360,8 @@ func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, sou
 	return c, source, nil
 }
 
-// fits drops copies on a card that others have too until spaces leave there what they
-// are to.
+// fits drops copies on a card that other cards have too, until the spaces on it leave the memory
+// free that they must.
 func (b *Backend) fits(on *card) error {
 	for {
 		b.mu.Lock()
@@ -386,7 +386,7 @@ func (b *Backend) fits(on *card) error {
 	}
 }
 
-// found returns the valid copy on a card with a use more, or nil.
+// found returns the valid copy on a card and counts a use of it, or returns nil.
 func (b *Backend) found(s *space, on *card) *copied {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -397,8 +397,9 @@ func (b *Backend) found(s *space, on *card) *copied {
 	return s.copies[on]
 }
 
-// leave ends a program, or one that did not run, and answers how many have begun. What
-// a lost card's program was to write is as it was before where others have it.
+// leave ends a program; ran says whether it has run. It returns how many programs have begun. If
+// the card is lost, the spaces that the program was to write are as they were before, if other
+// cards have them.
 func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card, ran, lost bool) (begun int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -423,7 +424,7 @@ func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card,
 	close(b.written)
 	b.written = make(chan struct{})
 	if ran && !lost && on.Driver().Err() != nil && b.cause == nil {
-		// It was lost after the program, and lose did not know yet what it had.
+		// The card was lost after the program; lose did not know yet what the program had written.
 		if err := b.completeLocked(); err != nil {
 			b.endLocked(err)
 		}
@@ -431,14 +432,14 @@ func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card,
 	return b.begun
 }
 
-// copiesOn is the copies of spaces on a card that others have too, or that are out of
-// date: a device.Spare. Reading them again costs a copy from another card.
+// copiesOn are the copies of spaces on a card that are out of date or that other cards have too.
+// They are a device.Spare: reading such a space here again costs a copy from another card.
 type copiesOn struct {
 	*Backend
 	card *card
 }
 
-// spareLocked yields the copies of all spaces that can be dropped. The caller holds mu.
+// spareLocked yields the copies that may be dropped. The caller holds mu.
 func (c copiesOn) spareLocked(yield func(*space, *copied) bool) {
 	for s := range c.spaces {
 		d := s.copies[c.card]
@@ -455,7 +456,7 @@ func (c copiesOn) spareLocked(yield func(*space, *copied) bool) {
 	}
 }
 
-// Held returns the bytes of what can be dropped.
+// Held returns the bytes of the copies that may be dropped.
 func (c copiesOn) Held() (bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -465,7 +466,7 @@ func (c copiesOn) Held() (bytes int64) {
 	return bytes
 }
 
-// spareCopies makes a card's copies spare, where there are others.
+// spareCopies registers a card's copies as spare memory, if there are other cards.
 func (b *Backend) spareCopies(c *card) error {
 	if len(b.seats) == 1 {
 		return nil

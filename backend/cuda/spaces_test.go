@@ -36,7 +36,7 @@ func spaces(t testing.TB, b *Backend, n, count int) (ids []backend.SpaceID) {
 	return ids
 }
 
-// where returns where the valid copies of spaces are: the ordinals of their cards.
+// where returns the ordinals of the cards with a valid copy of a space.
 func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	t.Helper()
 	used, err := b.kept.Use([]backend.Step{backend.Read{Src: backend.Range{Space: id}}})
@@ -54,7 +54,7 @@ func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	return on
 }
 
-// elements returns elements that are different for different first ones.
+// elements returns n elements that depend on first.
 func elements(first uint64, n int) []byte {
 	b := make([]byte, n*element)
 	for i := range n {
@@ -71,7 +71,7 @@ func read(id backend.SpaceID, offset, n int) backend.Read {
 	return backend.Read{Src: backend.Range{Space: id, Offset: offset, Count: n}}
 }
 
-// runs runs a program and compares what it answers last.
+// runs runs a program and compares its last answer.
 func runs(t testing.TB, b *Backend, want []byte, steps ...backend.Step) {
 	t.Helper()
 	got, err := b.Run(t.Context(), steps)
@@ -83,7 +83,7 @@ func runs(t testing.TB, b *Backend, want []byte, steps ...backend.Step) {
 	}
 }
 
-// TestFakeVectors runs the suite's part about vectors on three cards, with the kernels.
+// TestFakeVectors runs the suite's part about vectors on three cards, with kernels.
 func TestFakeVectors(t *testing.T) {
 	fake(t, Options{}).Close()
 	backendtest.RunVectors(t, func(t testing.TB) backend.Backend { return fake(t, Options{Devices: "0-2"}) }, backendtest.Options{
@@ -91,8 +91,8 @@ func TestFakeVectors(t *testing.T) {
 	})
 }
 
-// TestProofsOnCards does what provers do: a key's vectors are written once and read by
-// proofs, each of which has a space of its own.
+// TestProofsOnCards does what provers do: a key's vectors are written once and read by all proofs,
+// and each proof has its own space.
 func TestProofsOnCards(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -113,7 +113,7 @@ func TestProofsOnCards(t *testing.T) {
 		order = append(order, on[0])
 		proofs = append(proofs, spaces(t, b, 1, 8)[0])
 	}
-	// The key was written on card 0, and is not active once a proof has read it.
+	// The key was written on card 0, but it is not active once a proof has read it.
 	if fmt.Sprint(order) != "[1 0 2 3]" || len(b.where(t, key)) != 4 {
 		t.Errorf("four proofs on cards %v, the key on %v", order, b.where(t, key))
 	}
@@ -123,7 +123,7 @@ func TestProofsOnCards(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What is written again is read anew everywhere.
+	// After it is written again, it is read anew everywhere.
 	other := elements(900, 2)
 	runs(t, b, other, write(key, 3, other), read(key, 3, 2))
 	if on := b.where(t, key); len(on) != 1 {
@@ -134,8 +134,8 @@ func TestProofsOnCards(t *testing.T) {
 	}
 }
 
-// TestSharedSpaces runs many callers whose programs use the same spaces in any
-// combination, each writing ranges of its own: every program reads what was written last.
+// TestSharedSpaces runs many callers whose programs use the same spaces in any combination. Each
+// caller writes only its own ranges. Every program reads what was written last.
 func TestSharedSpaces(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -144,7 +144,7 @@ func TestSharedSpaces(t *testing.T) {
 	var copied int64
 	for _, c := range []struct {
 		cards  int
-		memory int64 // of each; little has copies dropped all the time
+		memory int64 // of each card; with little memory copies are dropped all the time
 	}{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {4, 10 << 20}} {
 		cards, count := c.cards, callers*each
 		if c.memory > 0 {
@@ -152,7 +152,7 @@ func TestSharedSpaces(t *testing.T) {
 		}
 		b := several(t, Options{Devices: fmt.Sprintf("0-%d", cards-1), Memory: c.memory})
 		ids := spaces(t, b, 5, count)
-		own := spaces(t, b, callers, count) // which keep their callers where they are
+		own := spaces(t, b, callers, count) // it keeps its caller on its card
 		var group sync.WaitGroup
 		for caller := range callers {
 			group.Go(func() {
@@ -175,7 +175,7 @@ func TestSharedSpaces(t *testing.T) {
 						copy(has[id][at*element:], b)
 						steps, wants = append(steps, write(id, offset+at, b)), append(wants, nil)
 					}
-					alone := r.IntN(4) > 0 // it writes its own space only
+					alone := r.IntN(4) > 0 // it writes only its own space
 					if alone {
 						step(mine, 0, true)
 					}
@@ -223,13 +223,13 @@ func TestSharedSpaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if copied == 0 { // callers that come one after the other may do without on two cards
+	if copied == 0 { // on two cards, callers one after the other may need none
 		t.Error("no space was ever copied")
 	}
 }
 
-// TestLostWithCopies: vectors survive a card that others have copies of, and a program
-// that it was running is run again there.
+// TestLostWithCopies: vectors survive the loss of a card if others have copies. A program that was
+// running on the card runs again on another.
 func TestLostWithCopies(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -244,7 +244,7 @@ func TestLostWithCopies(t *testing.T) {
 	if on := [][]int{b.where(t, key), b.where(t, proof)}; fmt.Sprint(on) != "[[0 1] [1]]" {
 		t.Fatalf("key and proof are on cards %v", on)
 	}
-	// A program that writes the key runs on card 0, which is lost while it does.
+	// A program that writes the key runs on card 0, which is lost meanwhile.
 	cudatest.Fail(t, "cuMemcpyDtoHAsync#0@1="+launchFails)
 	now := elements(50, 2)
 	asked := 0
@@ -265,7 +265,7 @@ func TestLostWithCopies(t *testing.T) {
 		t.Errorf("the key is on cards %v", on)
 	}
 	runs(t, b, was[:4*element], read(proof, 0, 4))
-	// The other has all of it alone now.
+	// Now the other card alone has all of it.
 	cudatest.Fail(t, "cuMemcpyDtoHAsync#1@1="+launchFails)
 	if _, err := b.Run(t.Context(), []backend.Step{read(proof, 0, 1)}); !errors.Is(err, backend.ErrGone) {
 		t.Errorf("vectors are lost: %v", err)
@@ -275,8 +275,8 @@ func TestLostWithCopies(t *testing.T) {
 	}
 }
 
-// TestBackWithoutCopies: a card that comes back gets copies as a new one does, and what
-// it had is forgotten.
+// TestBackWithoutCopies: a card that comes back gets copies as a new one does. What it had before
+// is forgotten.
 func TestBackWithoutCopies(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -299,7 +299,7 @@ func TestBackWithoutCopies(t *testing.T) {
 		cudatest.Fail(t, fmt.Sprintf("cuMemcpyDtoHAsync#%d@1=%s", on[0], launchFails))
 		b.mu.Lock()
 		for _, s := range b.seats {
-			s.queued = float64((s.ordinal - on[0] + 2) % 2) // a program that only reads runs on that card
+			s.queued = float64((s.ordinal - on[0] + 2) % 2) // a program that only reads goes to the shorter queue
 		}
 		b.mu.Unlock()
 		runs(t, b, was, read(key, 0, 8))
@@ -311,8 +311,8 @@ func TestBackWithoutCopies(t *testing.T) {
 	}
 }
 
-// TestLostWhileCopied: a card that is lost while vectors are copied from it takes the
-// backend along, and one to which they are copied does not.
+// TestLostWhileCopied: if the card from which vectors are copied is lost, the backend is gone; if
+// the card to which they are copied is lost, it goes on.
 func TestLostWhileCopied(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -336,13 +336,13 @@ func TestLostWhileCopied(t *testing.T) {
 		runs(t, b, data, write(id, 0, data), read(id, 0, 4))
 	}
 	b.mu.Lock()
-	b.seats[2].queued = -1 // where programs that write nothing go
+	b.seats[2].queued = -1 // programs that write nothing go there
 	b.mu.Unlock()
 	cudatest.Fail(t, "cuMemcpyPeerAsync#1@1="+launchFails)
 	runs(t, b, data, read(ids[0], 0, 4))
 }
 
-// TestRoomToWork: copies leave an eighth of a card.
+// TestRoomToWork: copies leave an eighth of a card free.
 func TestRoomToWork(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -362,7 +362,7 @@ func TestRoomToWork(t *testing.T) {
 	runs(t, b, elements(28, 1), steps[1:]...)
 }
 
-// TestCopiesAreSpare: copies that others have too give room.
+// TestCopiesAreSpare: copies that other cards have too make room.
 func TestCopiesAreSpare(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -394,7 +394,7 @@ func TestCopiesAreSpare(t *testing.T) {
 	if bytes := int64(len(filled)) * count * element; bytes < 100<<20 {
 		t.Errorf("two cards of 64 MiB take %d bytes", bytes)
 	}
-	// One program cannot have all of it on one card.
+	// One program cannot have all spaces on one card.
 	steps := []backend.Step{read(key, 5, 4)}
 	for _, id := range filled {
 		steps = append(steps, read(id, 0, 1))

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// threads runs what works for one card on threads near it: on the processors of
-// the NUMA node that the card hangs on. A thread stays pinned and runs one function
-// after the other; there are as many as ever ran at the same time.
+// threads runs the work for one card on threads near it, which are pinned to the processors of the
+// card's NUMA node. A thread runs one function after the other. There are as many threads as
+// functions ever ran at the same time.
 type threads struct {
-	near []int // processors; none pins nothing
+	near []int // processors; if empty, no thread is pinned
 	idle chan chan func()
 }
 
 // mostIdle bounds the threads that wait for work.
 const mostIdle = 16
 
-// threadsNear returns the threads for the card at a PCI address. Where the system does
-// not say where the card is, or has one node only, nothing is pinned.
+// threadsNear returns the threads for the card at a PCI address. They are not pinned if the system
+// has one node only, or does not tell the card's.
 func threadsNear(pci string) *threads {
 	return &threads{near: processorsNear("/sys", pci), idle: make(chan chan func(), mostIdle)}
 }
 
-// processorsNear returns the processors of a card's NUMA node, as sysfs has them.
+// processorsNear returns the processors of a card's NUMA node, as sysfs lists them.
 func processorsNear(sysfs, pci string) []int {
 	read := func(path ...string) string {
 		b, err := os.ReadFile(filepath.Join(append([]string{sysfs}, path...)...))
@@ -41,7 +41,7 @@ func processorsNear(sysfs, pci string) []int {
 	return parseList(read("devices/system/node", "node"+strconv.Itoa(node), "cpulist"))
 }
 
-// parseList reads such as "0-3,8"; nil when it is no list.
+// parseList reads a list such as "0-3,8". It returns nil if s is no list.
 func parseList(s string) (all []int) {
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, ranged := strings.Cut(part, "-")
@@ -60,7 +60,7 @@ func parseList(s string) (all []int) {
 	return all
 }
 
-// run runs f on a thread near the card, and returns when it has.
+// run runs f on a thread near the card and waits for it.
 func (t *threads) run(f func()) {
 	if t.near == nil {
 		f()
@@ -78,8 +78,8 @@ func (t *threads) run(f func()) {
 	<-done
 }
 
-// serve pins the goroutine's thread and calls what next brings. The thread ends with the
-// goroutine, so that nothing else runs on those processors only.
+// serve pins the goroutine's thread and calls what next brings. The thread ends with the goroutine,
+// so that no other goroutine is confined to those processors.
 func (t *threads) serve(next chan func()) {
 	pin(t.near)
 	for f := range next {
@@ -92,7 +92,7 @@ func (t *threads) serve(next chan func()) {
 	}
 }
 
-// close ends the idle threads. Nothing runs any more.
+// close ends the idle threads. No function may run any more.
 func (t *threads) close() {
 	for {
 		select {

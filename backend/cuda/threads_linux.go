@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin keeps the goroutine on a thread of its own, on those of the processors that
-// the process may use. Where that fails it runs anywhere, which is only slower.
+// pin locks the goroutine to its thread and pins the thread to those of the processors that the
+// process may use. If that fails the goroutine runs anywhere, which is only slower.
 func pin(near []int) {
 	runtime.LockOSThread()
 	var may, set unix.CPUSet

@@ -2,4 +2,4 @@
 
 package cuda
 
-func pin([]int) {} // there are no GPUs here
+func pin([]int) {} // no GPUs on these systems

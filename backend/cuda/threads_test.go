@@ -36,7 +36,7 @@ func TestProcessorsNear(t *testing.T) {
 	}
 }
 
-// TestThreads runs functions at the same time on pinned threads, which are used again.
+// TestThreads runs functions at the same time on pinned threads, and uses the threads again.
 func TestThreads(t *testing.T) {
 	p := &threads{near: []int{0}, idle: make(chan chan func(), mostIdle)}
 	defer p.close()
@@ -47,7 +47,7 @@ func TestThreads(t *testing.T) {
 			group.Go(func() {
 				p.run(func() {
 					both.Done()
-					both.Wait() // for the other, which runs too
+					both.Wait() // until the other one runs too
 				})
 			})
 		}

@@ -16,10 +16,10 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 	return b.Run(ctx, backend.Steps(jobs))
 }
 
-// Run spreads MSMs that name no space over the cards, as place says: parts take turns
-// on their cards, first come, first served. Any other program it runs on one card, to
-// which it brings the spaces that the program uses. What was on a card that is lost is
-// computed again on the others.
+// Run runs a program. Jobs that name no space are spread over the cards, as place.go decides; on a
+// card, calls take turns in the order in which they come. Any other program runs on one card, to
+// which Run brings the spaces that it uses. What was on a card that is lost is computed again on
+// the others.
 func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
 	end, err := b.begin(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, er
 		some, left, lost, err := b.runOnce(ctx, steps, used)
 		switch {
 		case lost && b.err() == nil:
-			continue // others have all that it uses, as it was before
+			continue // other cards have everything that it uses, as it was before
 		case err != nil:
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, er
 	return answers, nil
 }
 
-// given returns a program in which no job that writes its point to a space has scalars of
-// the caller: these jobs are computed now, and become writes of their points.
+// given replaces jobs with scalars from the caller that write their point to a space. It computes
+// them now and turns each into a write of its point.
 func (b *Backend) given(ctx context.Context, steps []backend.Step, used *resident.Used[*bases, *space]) ([]backend.Step, error) {
 	if !slices.ContainsFunc(steps, func(s backend.Step) bool { j, ok := s.(backend.Job); return ok && j.Dst.Space != 0 }) {
 		return steps, nil
@@ -80,7 +80,7 @@ func (b *Backend) given(ctx context.Context, steps []backend.Step, used *residen
 		if !ok || j.Src.Space != 0 {
 			continue
 		}
-		// Each has its own scalars, since its batch is not that of the program.
+		// They become a batch in which SameAs would mean other jobs, so each gets its scalars.
 		if j.SameAs > 0 {
 			j.Input, j.SameAs = steps[j.SameAs-1].(backend.Job).Input, 0
 		} else if j.Ready != nil {
@@ -100,15 +100,15 @@ func (b *Backend) given(ctx context.Context, steps []backend.Step, used *residen
 	if err != nil {
 		return nil, err
 	}
-	// Later jobs have the scalars of these by now.
+	// Later jobs with SameAs have their scalars by now.
 	for k, i := range at {
 		steps[i] = backend.Write{Dst: steps[i].(backend.Job).Dst, Input: backend.Input{Bytes: points[k]}}
 	}
 	return steps, nil
 }
 
-// repeatable returns steps whose Ready is asked for no less than before when they are run
-// again, on another card.
+// repeatable returns steps that can run again on another card: Ready is never asked for fewer
+// elements than before.
 func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 	if len(b.seats) == 1 {
 		return steps
@@ -124,9 +124,9 @@ func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 	return steps
 }
 
-// runOnce runs a program on one card, and tells whether that was lost. Where a job is
-// computed elsewhere whose point a space gets, it runs the program up to that job; left is
-// then what is to be run after it, with nil for the steps that are done.
+// runOnce runs a program on one card and reports whether the card was lost. If a job is computed
+// elsewhere and writes its point to a space, the program runs only up to that job. Then left is
+// what is still to run, with nil for the steps that are done.
 func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, used *resident.Used[*bases, *space]) (_ [][]byte,
 	left []backend.Step, lost bool, err error) {
 	on, copies, end, err := b.gather(ctx, uses(steps, used.Spaces))
@@ -175,16 +175,16 @@ func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, used *resid
 	return answers, left, false, nil
 }
 
-// runOn runs a program on a card. What panics there is an error, so that its end is
-// noted.
+// runOn runs a program on a card. It turns a panic into an error, so that the program's end is
+// recorded.
 func (b *Backend) runOn(ctx context.Context, on *card, steps []backend.Step, used vector.Used) (_ [][]byte, err error) {
 	defer resident.Caught(&err)
 	return on.vectors.Run(ctx, steps, used)
 }
 
-// commits returns a program for a card that has the bases that here says. The second
-// result is the jobs that are computed elsewhere, by their steps. Those that want the
-// scalars of a space read them instead.
+// commits returns a program for a card with the bases that here gives. It also returns, by step,
+// the jobs that are computed elsewhere. If their scalars are in a space, the program reads them
+// instead.
 func commits(steps []backend.Step, here func(backend.BasesID) span) ([]backend.Step, map[int]backend.Job) {
 	var elsewhere map[int]backend.Job
 	cloned := false
@@ -216,15 +216,15 @@ func commits(steps []backend.Step, here func(backend.BasesID) span) ([]backend.S
 	return steps, elsewhere
 }
 
-// commit computes jobs with inputs, and those whose scalars were read into the answers,
-// and answers them there.
+// commit computes the jobs that are computed elsewhere and puts their points among the answers.
+// Their scalars are inputs, or were read into the answers.
 func (b *Backend) commit(ctx context.Context, elsewhere map[int]backend.Job, answers [][]byte, of func(backend.BasesID) *bases) error {
 	if len(elsewhere) == 0 {
 		return nil
 	}
 	var jobs []backend.Job
 	var on []*bases
-	steps := slices.Sorted(maps.Keys(elsewhere)) // so that shared scalars come before those who share them
+	steps := slices.Sorted(maps.Keys(elsewhere)) // sorted, so that a job comes before those that share its scalars
 	for _, i := range steps {
 		j := elsewhere[i]
 		switch {

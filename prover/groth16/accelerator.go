@@ -15,13 +15,12 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// Accelerator computes on an engine what gnark's own prover needs of one proving key. It is
-// what SetAccelerator of the key takes since gnark v0.16.4. Its methods may be called
-// concurrently. Scalars and values are the caller's secrets; an engine in another process
-// gets them.
+// Accelerator computes on an engine what gnark's own prover needs of one proving key. A key takes
+// it by SetAccelerator, which gnark has since v0.16.4. Its methods may be called concurrently.
+// Scalars and values are the caller's secrets; an engine in another process gets them.
 //
-// The types are those of one curve: P1 and P2 the points of both groups, S the scalar, D the
-// domain. BN254Accelerator and its like have names for them.
+// The type parameters are types of one curve: P1 and P2 are the points of both groups, S is the
+// scalar, D is the domain. BN254Accelerator and its like are names for the four curves.
 type Accelerator[P1, P2 any, S comparable, D any] struct {
 	prover *prover[P1, P2, S] // computes the quotient
 	sums1  msm.DropIn[P1, S]
@@ -30,8 +29,8 @@ type Accelerator[P1, P2 any, S comparable, D any] struct {
 	end    func() error
 }
 
-// newAccelerator loads all points of a key that a prover has sums over. grid returns a domain's
-// size and the shift of its coset.
+// newAccelerator loads all points of a key over which a prover computes sums. grid returns the size
+// of a domain and the shift of its coset.
 func newAccelerator[P1, P2 any, S comparable, D any](c *curve[P1, P2, S], e *engine.Engine,
 	pk ProvingKey, grid func(*D) (uint64, S)) (*Accelerator[P1, P2, S, D], error) {
 	ctx := context.Background()
@@ -54,26 +53,26 @@ func newAccelerator[P1, P2 any, S comparable, D any](c *curve[P1, P2, S], e *eng
 	return &Accelerator[P1, P2, S, D]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), grid, end}, nil
 }
 
-// Close frees the key's points, after the calls in flight.
+// Close waits for the calls in flight and frees the key's points.
 func (a *Accelerator[P1, P2, S, D]) Close() error { return errors.Join(a.prover.Close(), a.end()) }
 
-// MultiExpG1 returns the sum of scalars[i] * bases[i]. Slices of the key's points are
-// found by their address, and are resident in the engine; others are sent.
+// MultiExpG1 returns the sum of scalars[i] * bases[i]. It recognises slices of the key's points by
+// their address: these are resident in the engine. Others are sent.
 func (a *Accelerator[P1, P2, S, D]) MultiExpG1(bases []P1, scalars []S) (sum P1, err error) {
 	_, err = a.sums1.MultiExp(&sum, bases, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
-// MultiExpG2 does what MultiExpG1 does, in the other group.
+// MultiExpG2 does what MultiExpG1 does, in G2.
 func (a *Accelerator[P1, P2, S, D]) MultiExpG2(bases []P2, scalars []S) (sum P2, err error) {
 	_, err = a.sums2.MultiExp(&sum, bases, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
-// ComputeH returns the n coefficients of (A B - C) / (X^n - 1), in the order of the key's
-// Z; the last is zero. x, y and z are the values of A, B and C on the key's domain, at
-// most n of each; the rest is zero. They may be overwritten. The engine's backend
-// computes it if that is another process's with vectors, otherwise this process does.
+// ComputeH returns the n coefficients of (A B - C) / (X^n - 1), in the order of the key's Z; the
+// last is zero. x, y and z are the values of A, B and C on the key's domain, at most n of each;
+// missing ones are zero. ComputeH may overwrite them. The engine's backend computes it if that is
+// in another process and has vectors; otherwise this process does.
 func (a *Accelerator[P1, P2, S, D]) ComputeH(x, y, z []S, domain *D) (h []S, err error) {
 	p := a.prover
 	size, shift := a.grid(domain)

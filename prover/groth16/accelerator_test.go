@@ -30,8 +30,8 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
-// released is gnark's interface of accelerators for Groth16 as of v0.16.4, with D its
-// type of a curve's domains.
+// released is gnark's interface of accelerators for Groth16 as of v0.16.4. D is gnark's type of a
+// curve's domains.
 type released[P1, P2, S, D any] interface {
 	MultiExpG1(bases []P1, scalars []S) (P1, error)
 	MultiExpG2(bases []P2, scalars []S) (P2, error)
@@ -45,9 +45,8 @@ var (
 	_ released[bw6761.G1Affine, bw6761.G2Affine, fr761.Element, fft761.Domain]     = (*groth16.BW6761Accelerator)(nil)
 )
 
-// TestAccelerator is a prover of somebody else's, from the paper, which has all sums
-// and the quotient computed by an accelerator, at the same time as gnark's does:
-// gnark's verifier takes its proof.
+// TestAccelerator writes another prover from the paper. An accelerator computes all of its sums and
+// the quotient, at the same time as those of gnark's prover. gnark's verifier accepts its proof.
 func TestAccelerator(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	pk := b.pk.(*bn254stock.ProvingKey)
@@ -76,10 +75,10 @@ func TestAccelerator(t *testing.T) {
 				}
 				return v
 			}
-			// What follows a slice in its memory is the next one.
+			// In memory each slice is followed by the next one.
 			all := slices.Concat(s.A, s.B, s.C)
 			n := len(s.A)
-			// No blinding: r = s = 0. Who hides nothing needs none.
+			// No blinding: r = s = 0, since the test hides nothing.
 			var proof bn254stock.Proof
 			var sumA, sumK, sumZ bn254.G1Affine
 			var b2 bn254.G2Affine
@@ -122,8 +121,8 @@ func TestAccelerator(t *testing.T) {
 	}
 }
 
-// TestAcceleratorHasTheKey: all slices of a key that gnark's prover has sums over, and
-// parts of them, are resident; nothing is sent for a call.
+// TestAcceleratorHasTheKey: all slices of a key over which gnark's prover computes sums, and parts
+// of them, are resident. No call sends points.
 func TestAcceleratorHasTheKey(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	pk := b.pk.(*bn254stock.ProvingKey)

@@ -126,15 +126,15 @@ var benchSamples = []samples.Sample{
 	{Name: "ecdsa", Circuit: func() frontend.Circuit { return &signature{} }, Assign: assignSignature},
 }
 
-// BenchmarkProve has gnark and this package prove in turns, and reports the
-// median time of each, and of the processors, in milliseconds.
+// BenchmarkProve lets gnark and this package prove in turns. It reports the median time of each, by
+// the clock and of the processors, in milliseconds.
 func BenchmarkProve(b *testing.B) {
 	e := newEngine(b, engine.Config{Backend: *backendName})
 	for _, s := range benchSamples {
 		b.Run(s.Name, func(b *testing.B) {
 			c := build(b, ecc.BN254, s)
 			w := c.witness(b, 3)
-			var load time.Duration // of the last key loaded
+			var load time.Duration // of the key loaded last
 			type contender struct {
 				name  string
 				prove func() (stock.Proof, error)

@@ -31,7 +31,7 @@ func (c *squares) Define(api frontend.API) error {
 	return nil
 }
 
-// afterSolving calls f when a constraint system was solved.
+// afterSolving calls f when a constraint system has been solved.
 type afterSolving struct{ f func() }
 
 func (a *afterSolving) Begin(ctx context.Context, p engine.Phase) (context.Context, func(error)) {
@@ -42,10 +42,10 @@ func (a *afterSolving) Begin(ctx context.Context, p engine.Phase) (context.Conte
 	}
 }
 
-// TestCancelledProofWentOn through all transforms, 1.2 of 1.3 s at a million
-// constraints. It cancels a proof in the middle of them, and counts the processors' time
-// until it returns: the clock says little on a busy machine. The key's points are equal,
-// so that MSMs take no time.
+// TestCancelledProofWentOn: a cancelled proof computed all transforms, 1.2 of 1.3 s at a million
+// constraints. The test cancels a proof in the middle of them, and counts the processors' time
+// until it returns, because the clock says little on a busy machine. The key's points are equal, so
+// that MSMs take no time.
 func TestCancelledProofWentOn(t *testing.T) {
 	if samples.CPUTime() == 0 {
 		t.Skip("the system does not tell the process's time")
@@ -81,7 +81,7 @@ func TestCancelledProofWentOn(t *testing.T) {
 	all := prove(t.Context()) - began
 	for range 5 {
 		ctx, cancel := context.WithCancel(t.Context())
-		var cancelled time.Duration // 0 when the proof was there before
+		var cancelled time.Duration // 0 if the proof was complete before
 		told := make(chan struct{})
 		solved.f = func() {
 			began = samples.CPUTime()

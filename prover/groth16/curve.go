@@ -20,8 +20,8 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// curve ties gnark's types of one curve to the algorithm, which is written
-// once for all of them. The generated files have one value each.
+// curve connects gnark's types of one curve to the algorithm, which is written once for all curves.
+// Each generated file has one value.
 type curve[P1, P2 any, S comparable] struct {
 	g1 *group.Ops[P1, S]
 	g2 *group.Ops[P2, S]
@@ -29,35 +29,35 @@ type curve[P1, P2 any, S comparable] struct {
 	// vectors computes over the same field on a backend.
 	vectors *vector.Field[S]
 
-	// parts returns a view of a key, and false for a key of another curve.
+	// parts returns a view of a key. It returns false for a key of another curve.
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
-	// keyOf makes a key of gnark-crypto's encoding of its domain, with the tables that this
-	// says, and of its parts. Tables take long.
+	// keyOf makes a key in two steps: from gnark-crypto's encoding of its domain, which says
+	// whether it has tables, and then from its parts. Tables take long to make.
 	keyOf func(domain io.Reader) (func(*parts[P1, P2, S]) ProvingKey, error)
-	// writeDomain writes gnark-crypto's domain of a size, without tables.
+	// writeDomain writes gnark-crypto's domain of a size, without its tables.
 	writeDomain func(_ io.Writer, size uint64) error
-	// verifies reports whether a verifying key is for the proofs of a key.
+	// verifies reports whether a verifying key belongs to a proving key.
 	verifies func(VerifyingKey, *parts[P1, P2, S]) bool
 	// handleOf returns the handle of a key of this curve.
 	handleOf func(ProvingKey) keycache.Handle
-	// system returns a constraint system as package solve wants it, and false for one
-	// of another curve.
+	// system returns a constraint system as package solve takes it. It returns false for one of
+	// another curve.
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
-	// random2 returns a point that gnark-crypto draws.
+	// random2 returns a random point, drawn by gnark-crypto.
 	random2 func() (P2, error)
-	// domain returns the size of the domain for so many constraints, and a generator.
+	// domain returns the size of the domain for that many constraints, and a generator.
 	domain func(constraints int) (size int, root S)
 	// keys makes gnark's keys.
 	keys func(*keys[P1, P2, S]) (ProvingKey, VerifyingKey, error)
 }
 
-// solution is what the solver found: the values of all wires, and those of
-// both factors and the product of each constraint. It is secret.
+// solution is what the solver found: the values of all wires, and those of both factors and of the
+// product of each constraint. It is secret.
 type solution[S any] struct {
 	w, a, b, c []S
-	free       func() // for the solver to use the memory again
+	free       func() // gives the memory back to the solver
 }
 
 func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S]) *solution[S] {
@@ -73,7 +73,7 @@ func (s *solution[S]) wipe() {
 	}
 }
 
-// wipeFactors wipes the sides of the constraints, which are not used any more.
+// wipeFactors wipes the values of the constraints. They are no longer used.
 func (s *solution[S]) wipeFactors() {
 	for _, v := range []*[]S{&s.a, &s.b, &s.c} {
 		merge.Wipe(*v)
@@ -89,15 +89,14 @@ type proof[P1, P2 any] struct {
 	commitmentPok P1
 }
 
-// binding is what a Prover needs of a curve.
+// binding is what a Prover needs from a curve.
 type binding interface {
-	// check refuses a key that is not for a constraint system, whose shape is
-	// given.
+	// check refuses a key that does not belong to a constraint system. The shape is that of the
+	// system.
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
 	// load loads a key for constraint systems of a shape.
 	load(context.Context, *engine.Engine, *options, shape, ProvingKey) (scheme, error)
-	// belongs returns a function that reports whether a verifying key is for the proofs
-	// of a proving key.
+	// belongs returns a function that reports whether a verifying key belongs to a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
 	// setup makes the keys of a constraint system, whose shape is given.
 	setup(context.Context, *engine.Engine, *shape, constraint.ConstraintSystem, *setupOptions) (ProvingKey, VerifyingKey, error)
@@ -154,7 +153,7 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *option
 	}
 	if o.mergeBases == MergeAuto && o.where.onBackend(e, c.vectors.Curve()) {
 		plain := *o
-		plain.mergeBases = MergeNever // a backend takes values of wires, and adds none up
+		plain.mergeBases = MergeNever // a backend takes the values of wires as they are, and adds none up
 		o = &plain
 	}
 	k, err := newKey(ctx, c, o, p, s)
@@ -176,9 +175,9 @@ func (c *curve[P1, P2, S]) handle(pk ProvingKey) keycache.Handle {
 	return c.handleOf(pk)
 }
 
-// fingerprint returns a hash of the addresses and lengths of all slices of a key, its own
-// points, and a few dozen points of every slice. It takes microseconds. Two keys of one
-// circuit differ in nearly all of their points, and so in their fingerprints.
+// fingerprint returns a hash of the addresses and lengths of all slices of a key, of its single
+// points, and of a few dozen points of every slice. It takes microseconds. Two keys of one circuit
+// differ in nearly all points, and so in their fingerprints.
 func (c *curve[P1, P2, S]) fingerprint(pk ProvingKey) (uint64, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {

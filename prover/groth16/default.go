@@ -25,23 +25,21 @@ func (p purpose) Same(o purpose) bool {
 	return p.fingerprint == o.fingerprint && p.shape.equal(&o.shape)
 }
 
-// Use makes Prove run on an engine from now on, with the options given. A nil engine
-// stands for one in this process, as before the first Use. What Prove had loaded into the
-// engine before is freed after the proofs in flight. The caller keeps the engine open
-// while it is in use, and closes it.
+// Use makes Prove run on an engine from now on, with the given options. A nil engine means one in
+// this process, as before the first Use. What Prove had loaded into the engine before is freed
+// after the proofs in flight. The caller keeps the engine open while it is in use, and closes it.
 func Use(engine *engine.Engine, opts ...Option) { kept.Use(engine, optionsOf(opts)) }
 
-// Prove does what gnark's Prove does, on the engine of Use. The first call with a key
-// loads its points. They are freed when the key is garbage, or by Use.
+// Prove does what gnark's Prove does, on the engine of Use. The first call with a key loads its
+// points. They are freed when the key becomes garbage, or by the next Use.
 //
-// A key must not be changed point by point after its first use. Reading another key into
-// the same variable is noticed.
+// Do not change points of a key after its first use. Reading another key into the same variable is
+// safe: Prove notices it.
 func Prove(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	return proving.Prove(func(ctx context.Context) (*residentKey, error) { return keyFor(ctx, ccs, pk) }, ccs, fullWitness, opts)
 }
 
-// keyFor returns what is resident of a key for a constraint system, and loads it first if
-// need be.
+// keyFor returns a key that is resident for a constraint system. It loads the key if it is not.
 func keyFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingKey) (*residentKey, error) {
 	b, err := bindingOf(pk)
 	if err != nil {

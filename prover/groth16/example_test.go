@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
-// cubic says: I know X with X^3 + X + 5 = Y.
+// cubic states: I know X with X^3 + X + 5 = Y.
 type cubic struct {
 	X frontend.Variable
 	Y frontend.Variable `gnark:",public"`
@@ -26,8 +26,8 @@ func (c *cubic) Define(api frontend.API) error {
 	return nil
 }
 
-// The import is pippin's instead of gnark's, and an engine may be named; everything else
-// is as with gnark.
+// The import is pippin's instead of gnark's, and a program may name an engine. Everything else is
+// as with gnark.
 func Example() {
 	logger.Disable()
 	ccs, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, &cubic{})

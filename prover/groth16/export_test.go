@@ -1,6 +1,6 @@
 package groth16
 
-// Overlap has the transforms run beside the witness's MSMs, or after them.
+// Overlap makes the transforms run beside the witness's MSMs, or after them.
 func Overlap(on bool) Option {
 	return func(o *options) {
 		o.overlap = overlapNever
@@ -10,7 +10,7 @@ func Overlap(on bool) Option {
 	}
 }
 
-// Quotient has the quotient computed on the engine's backend, or here.
+// Quotient makes the engine's backend compute the quotient, or this process.
 func Quotient(onBackend bool) Option {
 	return func(o *options) {
 		o.where = whereHere
@@ -20,8 +20,7 @@ func Quotient(onBackend bool) Option {
 	}
 }
 
-// MostMultiples has one program of a set-up compute at most n products, until the function
-// returned is called.
+// MostMultiples lets one program of a set-up compute at most n products, until restore is called.
 func MostMultiples(n int) (restore func()) {
 	was := mostMultiples
 	mostMultiples = n

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// curves are those of the tests that are the same on each: BN254 alone with
-// -short, since the algorithm is written once for all.
+// curves are those on which the same tests run. With -short that is BN254 alone, since the
+// algorithm is written once for all.
 func curves() []ecc.ID {
 	if testing.Short() {
 		return []ecc.ID{ecc.BN254}
@@ -50,7 +50,7 @@ type built struct {
 	vk    stock.VerifyingKey
 }
 
-// build compiles a sample and sets it up, once in a test run.
+// build compiles a sample and makes its keys, once in a test run.
 func build(t testing.TB, curve ecc.ID, s samples.Sample) *built {
 	t.Helper()
 	builds.Lock()
@@ -97,8 +97,8 @@ func (b *built) verify(t testing.TB, proof stock.Proof, w witness.Witness, opts 
 	}
 }
 
-// withReader runs f while crypto/rand.Reader, which gnark-crypto draws from, is
-// another. Nothing else may run.
+// withReader runs f with another crypto/rand.Reader, from which gnark-crypto draws. Nothing else
+// may run meanwhile.
 func withReader(r io.Reader, f func()) {
 	was := rand.Reader
 	defer func() { rand.Reader = was }()
@@ -132,7 +132,7 @@ func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 	return e
 }
 
-// modes are the ways to prove that must not show in the proof.
+// modes are ways to prove that make no difference to the proof.
 func modes(e *engine.Engine) map[string]func(b *built) (*groth16.Prover, error) {
 	mode := func(e *engine.Engine, opts ...groth16.Option) func(b *built) (*groth16.Prover, error) {
 		return func(b *built) (*groth16.Prover, error) { return groth16.NewProver(e, b.ccs, b.pk, opts...) }
@@ -150,8 +150,8 @@ func modes(e *engine.Engine) map[string]func(b *built) (*groth16.Prover, error) 
 	}
 }
 
-// TestProofEqualsStock is the main test: with the same randomness every way to
-// prove gives gnark's proof, byte for byte.
+// TestProofEqualsStock is the main test: with the same randomness every way to prove gives gnark's
+// proof, byte for byte.
 func TestProofEqualsStock(t *testing.T) {
 	e := newEngine(t, engine.Config{Backend: *backendName, Fallbacks: []string{engine.NoFallback}, Check: engine.CheckCurve, CheckInput: true})
 	for _, curve := range curves() {

@@ -17,15 +17,14 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
-// parts is a gnark proving key with its types as parameters. Slices are the
-// key's own.
+// parts is a gnark proving key with its types as parameters. Its slices share memory with the key.
 type parts[P1, P2, S any] struct {
 	alpha, beta, delta P1
 	beta2, delta2      P2
 	a, b, k, z         []P1
 	b2                 []P2
-	infiniteA          []bool // wires whose point is not in a
-	infiniteB          []bool // wires whose points are not in b and b2
+	infiniteA          []bool // wires without a point in a
+	infiniteB          []bool // wires without points in b and b2
 	pedersen           []pedersen[P1]
 	size               int // of the domain
 	domain             func() *group.Domain[S]
@@ -59,7 +58,7 @@ func shapeOf(ccs constraint.ConstraintSystem) (shape, error) {
 	}, nil
 }
 
-// equal reports whether a key for one shape is for the other.
+// equal reports whether a key for one shape is also for the other.
 func (s *shape) equal(o *shape) bool {
 	return s.wires == o.wires && s.public == o.public && s.constraints == o.constraints &&
 		slices.EqualFunc(s.commitments, o.commitments, func(c, d constraint.Groth16Commitment) bool {
@@ -68,11 +67,11 @@ func (s *shape) equal(o *shape) bool {
 		})
 }
 
-// private lists the wires that K has points for: all but the public and committed
-// wires and the commitments.
+// private lists the wires for which K has points: all but the public wires, the committed wires and
+// the commitments.
 func (s *shape) private() []uint32 { return falses(s.elsewhere(), s.public) }
 
-// elsewhere says which wires K has no point for, but for the public ones.
+// elsewhere says for which wires K has no point. It leaves out the public ones.
 func (s *shape) elsewhere() []bool {
 	elsewhere := make([]bool, s.wires)
 	for _, c := range s.commitments {
@@ -84,7 +83,7 @@ func (s *shape) elsewhere() []bool {
 	return elsewhere
 }
 
-// countFalses returns at how many indices v is false.
+// countFalses returns how many values of v are false.
 func countFalses(v []bool) (n int) {
 	for _, b := range v {
 		if !b {
@@ -94,10 +93,9 @@ func countFalses(v []bool) (n int) {
 	return n
 }
 
-// falses lists the indices, from a first one on, at which v is false. The list is not nil,
-// which would mean all. A key of a million wires has no pattern that a processor could
-// predict, so that there is no branch on v: each index is written, and the next one over it
-// unless it counts.
+// falses lists the indices, beginning with from, at which v is false. The list is not nil, because
+// nil would mean all. A processor cannot predict which wires of a large key are false, so there is
+// no branch on v: each index is written, and the next one overwrites it unless it counts.
 func falses(v []bool, from int) []uint32 {
 	at, n := make([]uint32, countFalses(v[from:])+1), 0
 	for i, b := range v[from:] {
@@ -109,7 +107,7 @@ func falses(v []bool, from int) []uint32 {
 	return at[:n]
 }
 
-// check refuses a key that is not for the shape.
+// check refuses a key that does not belong to the shape.
 func (p *parts[P1, P2, S]) check(s *shape) error {
 	inB := countFalses(p.infiniteB)
 	counts := []proving.Count{
@@ -133,9 +131,9 @@ func (p *parts[P1, P2, S]) check(s *shape) error {
 	return proving.CheckCounts(counts...)
 }
 
-// bases are some of a key's points. Their scalars are sums of values: sel says of which.
+// bases are some of a key's points. Their scalars are sums of values; sel says of which values.
 type bases[P, S any] struct {
-	points []P // the key's own, or one of every class
+	points []P // the key's own, or one for each class
 	sel    group.Selection
 	table  *resident.Table[P, S] // nil until they are loaded
 }
@@ -156,13 +154,13 @@ type key[P1, P2 any, S comparable] struct {
 	domain             *group.Domain[S]
 	shape              shape
 
-	engine       *engine.Engine // that the points are in
+	engine       *engine.Engine // the engine that has the points
 	a, b, k, z   bases[P1, S]
 	b2           bases[P2, S]   // with b's selection
 	commit, know []bases[P1, S] // for each commitment, and its proof of knowledge
 }
 
-// newKey merges what is to be merged. Nothing is loaded yet.
+// newKey merges equal bases if the options say so. It loads nothing.
 func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], o *options,
 	p *parts[P1, P2, S], s shape) (_ *key[P1, P2, S], err error) {
 	k := &key[P1, P2, S]{
@@ -170,10 +168,10 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 		alpha: p.alpha, beta: p.beta, delta: p.delta, beta2: p.beta2, delta2: p.delta2,
 		domain: p.domain(), shape: s,
 	}
-	// selection merges n points whose scalars are the values of some of the wires.
+	// selection merges n points, whose scalars are the values of the wires from.
 	selection := func(from []uint32, n int, columns ...merge.Column) (sel group.Selection) {
 		if len(from) < s.wires {
-			sel.From = from // otherwise all of them, in order
+			sel.From = from // nil means all of them, in order
 		}
 		if err == nil {
 			sel.Classes, err = o.mergeBases.Classes(ctx, n, columns...)
@@ -192,14 +190,13 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 		k.commit = append(k.commit, one(ped.basis, nil))
 		k.know = append(k.know, one(ped.sigma, nil))
 	}
-	// B in both groups takes the same scalars, so bases are merged only where
-	// they are equal in both.
+	// B has the same scalars in both groups, so bases are merged only if they are equal in both.
 	k.b.sel = selection(falses(p.infiniteB, 0), len(p.b), resident.Columns(p.b), resident.Columns(p.b2))
 	k.b.points, k.b2.points = representatives(p.b, &k.b.sel), representatives(p.b2, &k.b.sel)
 	return k, err
 }
 
-// representatives returns one point of every class, or the points themselves.
+// representatives returns one point of every class, or points itself if there are no classes.
 func representatives[P any](points []P, sel *group.Selection) []P {
 	if sel.Classes == nil {
 		return points
@@ -211,8 +208,8 @@ func representatives[P any](points []P, sel *group.Selection) []P {
 	return r
 }
 
-// in returns the key with its points loaded into an engine, all parts at a time. Close
-// frees them.
+// in returns the key with all of its points loaded into an engine, at the same time. Close frees
+// them.
 func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2, S], error) {
 	loaded := *k
 	loaded.engine = e
@@ -228,7 +225,7 @@ func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2,
 	return &loaded, nil
 }
 
-// inG1 returns all bases but b2.
+// inG1 returns all bases except b2.
 func (k *key[P1, P2, S]) inG1() []*bases[P1, S] {
 	all := []*bases[P1, S]{&k.a, &k.b, &k.k, &k.z}
 	for i := range k.commit {
@@ -237,7 +234,7 @@ func (k *key[P1, P2, S]) inG1() []*bases[P1, S] {
 	return all
 }
 
-// Close frees the loaded points after the proofs in flight.
+// Close waits for the proofs in flight and frees the loaded points.
 func (k *key[P1, P2, S]) Close() error {
 	errs := []error{k.b2.table.Close()}
 	for _, b := range k.inG1() {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestFalses compares lists of indices with their definition, on lengths around nothing, with
-// all, none and some of the values set.
+// TestFalses compares lists of indices with their definition, for vectors of several lengths, empty
+// ones too, with all, none and some of the values set.
 func TestFalses(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 40 {
-		for _, share := range []int{0, 1, 2, 3} { // of 3
+		for _, share := range []int{0, 1, 2, 3} { // true, of 3
 			v := make([]bool, n)
 			for i := range v {
 				v[i] = r.IntN(3) < share

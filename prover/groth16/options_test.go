@@ -26,8 +26,8 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
-// TestOptions compares with gnark under every prover option, on a circuit
-// whose commitments make the hash functions count.
+// TestOptions compares proofs with gnark's under every prover option, on a circuit with
+// commitments, where the hash functions matter.
 func TestOptions(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	type pair struct {
@@ -82,8 +82,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOptionsCount shows that the test above can fail: without the option
-// the proof is another one.
+// TestOptionsCount shows that TestOptions can fail: without the option the proof differs.
 func TestOptionsCount(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	w := b.witness(t, 5)
@@ -96,7 +95,7 @@ func TestOptionsCount(t *testing.T) {
 	}
 }
 
-// TestErrorsAreGnarks proves what cannot be proved.
+// TestErrorsAreGnarks proves statements that cannot be proved.
 func TestErrorsAreGnarks(t *testing.T) {
 	opt := gnark.WithSolverOptions(samples.Hints)
 	same := func(t *testing.T, b *built, w witness.Witness, opts ...gnark.ProverOption) {
@@ -130,7 +129,7 @@ func TestErrorsAreGnarks(t *testing.T) {
 	})
 }
 
-// TestWrongArguments wants errors where gnark panics.
+// TestWrongArguments: arguments for which gnark panics give errors.
 func TestWrongArguments(t *testing.T) {
 	b, other := build(t, ecc.BN254, samples.ByName("cubic")), build(t, ecc.BLS12_381, samples.ByName("cubic"))
 	bigger := build(t, ecc.BN254, samples.ByName("random of 60"))
@@ -162,9 +161,8 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// TestDummyKeys has all points of a key equal: additions must be complete, and
-// all bases are merged into one. Such a proof shows nothing but that it is
-// gnark's.
+// TestDummyKeys proves with keys whose points are all equal: additions must be complete, and all
+// bases merge into one. Such a proof only shows that it equals gnark's.
 func TestDummyKeys(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	for _, curve := range curves() {
@@ -192,8 +190,7 @@ func TestDummyKeys(t *testing.T) {
 	}
 }
 
-// TestLog wants in gnark's log what gnark's prover writes there, and who
-// computed.
+// TestLog: gnark's log gets the lines that gnark's prover writes, and who computed.
 func TestLog(t *testing.T) {
 	var lines bytes.Buffer
 	logger.Set(zerolog.New(&lines))
@@ -223,8 +220,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestWrongWitnessIsAPhase: an observer hears that gnark's solver was asked, and not for a
-// right witness.
+// TestWrongWitnessIsAPhase: an observer is told that gnark's solver was asked, but not for a right
+// witness.
 func TestWrongWitnessIsAPhase(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	seen := &phases{}

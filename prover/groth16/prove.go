@@ -17,13 +17,13 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// prover is a scheme with its types as parameters.
+// prover is a proving.Scheme with its types as parameters.
 type prover[P1, P2 any, S comparable] struct {
 	*key[P1, P2, S]
 	overlap overlap
 	where   where
 	choice  *resident.Vectors[*vector.Session[S], *choice[S]]
-	stream  *stream[P1, P2, S] // of which the proofs are, or nil
+	stream  *stream[P1, P2, S] // the stream to which its proofs belong, or nil
 }
 
 func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
@@ -34,43 +34,43 @@ func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, e
 	return newProver(k, p.overlap, p.where), nil
 }
 
-// newProver binds a loaded key to the way its proofs are made.
+// newProver connects a loaded key with the way its proofs are computed.
 func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at where) *prover[P1, P2, S] {
 	return &prover[P1, P2, S]{key: k, overlap: o, where: at, choice: resident.NewVectors[*vector.Session[S], *choice[S]]()}
 }
 
-// Close frees what is resident after the proofs in flight.
+// Close waits for the proofs in flight and frees what is resident.
 func (p *prover[P1, P2, S]) Close() error {
 	return errors.Join(p.choice.Close(), p.key.Close())
 }
 
-// overlap sets whether the transforms run beside the witness's MSMs.
+// overlap says whether the transforms run beside the witness's MSMs.
 type overlap int
 
 const (
-	// overlapAuto runs them beside the MSMs of another process, where they cost no
-	// time. In one process either keeps all processors busy by itself, and one batch
-	// with all MSMs is best.
+	// overlapAuto runs them beside the MSMs if these are computed by another process, where they
+	// cost no time. In one process the transforms and the MSMs each keep all processors busy, and
+	// one batch with all MSMs is fastest.
 	overlapAuto overlap = iota
 	overlapAlways
 	overlapNever
 )
 
-// on reports whether the transforms run beside the witness's MSMs on an engine.
+// on reports whether the transforms run beside the witness's MSMs, which an engine computes.
 func (o overlap) on(e *engine.Engine) bool {
 	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
 }
 
-// sums are the results of a proof's MSMs. They are secret, since a guess of the witness
-// could be checked against them.
+// sums are the results of a proof's MSMs. They are secret: whoever has them can check a guess of
+// the witness.
 type sums[P1, P2 any] struct {
 	a, b, k, z P1
 	b2         P2
 	knowledge  []P1 // one for each commitment
 }
 
-// blinding is the randomness that hides the witness: r, s and -rs, and delta times each.
-// It is secret too.
+// blinding is the randomness that hides the witness: r, s and -rs, and delta times each. It is
+// secret too.
 type blinding[P1, P2, S any] struct {
 	rs                      [3]S
 	rDelta, sDelta, rsDelta P1
@@ -87,7 +87,7 @@ func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
 	return nil
 }
 
-// mask makes the multiples of delta. It needs no sum, and runs beside the MSMs.
+// mask computes the multiples of delta. It needs no sum, so it runs beside the MSMs.
 func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
 	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
 	defer wipeInts(r, s, minusRS)
@@ -104,7 +104,7 @@ func wipeInts(ks ...*big.Int) {
 	}
 }
 
-// Prove solves the constraint system and proves. It wipes everything secret before it
+// Prove solves the constraint system and makes a proof. It wipes everything secret before it
 // returns.
 func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness,
 	cfg *gnark.ProverConfig) (Proof, error) {
@@ -172,23 +172,22 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	return proof, nil
 }
 
-// msms computes all sums over the key's points. On a backend with vectors these are
-// two programs, one over the witness and one that ends with the sum over Z.
-// Elsewhere they are one batch, or two if the quotient is computed beside the first.
-// Sessions are closed while the proof goes on.
+// msms computes all sums over the key's points. On a backend with vectors these are two programs:
+// one over the witness, and one that ends with the sum over Z. Elsewhere they are one batch, or two
+// if the quotient is computed beside the first. It closes sessions while the proof goes on.
 func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S],
 	sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	defer func() {
 		if err != nil {
 			own.cancel()
-			_ = own.beside.Wait() // sol is wiped when we return
+			_ = own.beside.Wait() // this function wipes sol when it returns
 		}
 	}()
 	batch := resident.NewBatch(p.engine)
 	addZ := func(h []S) {
 		merging := p.scalars
 		if merging == resident.Auto {
-			merging = resident.Never // H's coefficients are all different
+			merging = resident.Never // the coefficients of H are all different
 		}
 		p.add(ctx, batch, mem, &p.z, h, merging, &out.z)
 	}
@@ -247,7 +246,7 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 	return batch.Run(ctx)
 }
 
-// add puts the MSM of some of the values into a batch.
+// add adds the MSM of selected values to a batch.
 func (p *prover[P1, P2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory,
 	b *bases[P1, S], values []S, m Merging, out *P1) {
 	scalars, err := p.pick(ctx, mem, b, values)
@@ -258,8 +257,8 @@ func (p *prover[P1, P2, S]) add(ctx context.Context, batch *resident.Batch, mem 
 	resident.Add(ctx, batch, b.table, scalars, m, out)
 }
 
-// pick returns the scalars of an MSM: sums of selected values, or the values
-// themselves where all are taken as they are.
+// pick returns the scalars of an MSM: sums of selected values, or the values themselves if none are
+// added up or left out.
 func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *bases[P1, S], values []S) ([]S, error) {
 	if b.sel.All() {
 		return values, nil
@@ -277,8 +276,8 @@ func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *bases[P1, S], values [
 	return batch.Run(ctx)
 }
 
-// workspace returns the values of A, with zeros up to the domain's size, in memory that
-// the backend reads without a copy.
+// workspace returns the values of A in memory that the backend reads without a copy, padded with
+// zeros to the domain's size.
 func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
 	if p.engine.Info().InProcess {
 		sol.a = padded(sol.a, p.domain.Size)
@@ -289,16 +288,15 @@ func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory,
 	return a
 }
 
-// quotient computes the coefficients of H = (A*B-C)/(X^n-1), all n-1 of them, in a,
-// which has the values of A. It overwrites the solution's memory too. When ctx ends, it
-// returns its error.
+// quotient computes the n-1 coefficients of H = (A*B-C)/(X^n-1). a has the values of A, and gets
+// the result. It overwrites the solution's memory too. When ctx ends it returns ctx's error.
 func (p *prover[P1, P2, S]) quotient(ctx context.Context, a []S, sol *solution[S]) ([]S, error) {
 	n := p.domain.Size
 	sol.b, sol.c = padded(sol.b, n), padded(sol.c, n)
 	return a[:n-1], p.domain.Quotient(ctx, a, sol.b, sol.c)
 }
 
-// padded returns v with zeros up to n. If that needs new memory, v is wiped.
+// padded returns v padded with zeros to length n. If it needs new memory, it wipes v.
 func padded[S any](v []S, n int) []S {
 	if cap(v) < n {
 		longer := make([]S, n)
@@ -312,7 +310,7 @@ func padded[S any](v []S, n int) []S {
 	return v
 }
 
-// assemble makes the proof's three points:
+// assemble computes the proof's three points:
 //
 //	A = alpha + sum a + r delta
 //	B = beta + sum b + s delta, in G2 and, as B1, in G1
@@ -332,8 +330,8 @@ func (p *prover[P1, P2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *p
 // foldingDst is the domain separator of the hash that folds the proofs of knowledge.
 const foldingDst = "G16-BSB22"
 
-// fold joins the commitments' proofs of knowledge into one: it adds them up, each times a
-// power of a challenge. The challenge is a hash of the commitments' hashes, which are
+// fold joins the proofs of knowledge of the commitments into one: it multiplies each by a power of
+// a challenge and adds them up. The challenge is a hash of the commitments' hashes, which are
 // values of wires.
 func (p *prover[P1, P2, S]) fold(wires []S, knowledge []P1) (sum P1, err error) {
 	if len(knowledge) == 0 {

@@ -16,18 +16,18 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
-// ReadProvingKey reads a key that gnark's WriteTo, WriteRawTo or WriteDump has written, and
-// returns what gnark's ReadFrom or ReadDump does; curve and form are told from the bytes.
-// The points are decompressed, and checked to be on the curve and in the subgroup of order
-// r, on the engine, those of a dump too. A nil engine is one in this process.
+// ReadProvingKey reads a key that gnark's WriteTo, WriteRawTo or WriteDump has written, and returns
+// what gnark's ReadFrom or ReadDump does. It tells the curve and the form from the bytes. The
+// engine decompresses the points and checks that they are on the curve and in the subgroup of order
+// r, even those of a dump. A nil engine is one in this process.
 //
-// A key that is damaged is backend.ErrInvalidInput, and the error names the place, such as
-// "G1.A[1234]: not in the subgroup of order r". Memory is taken as bytes arrive. Bytes that
-// are another valid key are not noticed: a change of a compressed point of BN254 G1, which
-// has no other subgroup, gives one in half of the cases.
+// A damaged key is backend.ErrInvalidInput, and the error names the place, such as "G1.A[1234]: not
+// in the subgroup of order r". Memory is taken as bytes arrive. Damage that makes another valid key
+// is not noticed. Changing a compressed point of BN254 G1 does that in half of the cases, because
+// the curve has no other subgroup.
 //
-// No byte behind the key is read. When the context ends, the call returns after a Read of
-// from that is under way.
+// No byte after the key is read. When the context ends, the call returns after the Read of from
+// that is under way.
 func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) (_ ProvingKey, err error) {
 	e, end, err := resident.Or(ctx, engine)
 	if err != nil {
@@ -40,7 +40,7 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) 
 	if size == 0 || bits.OnesCount64(size) != 1 || size > maxDomain {
 		r.Refuse("Domain: its size is %d", size)
 	}
-	first := r.Bytes("Domain", 32) // bytes of 1/size tell the curve
+	first := r.Bytes("Domain", 32) // bytes of 1/size, which tell the curve
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
@@ -53,7 +53,7 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) 
 			continue
 		}
 		rest := r.Bytes("Domain", len(domain)-8-len(first))
-		last := len(domain) - 1 // whether there are tables, which is not part of the domain
+		last := len(domain) - 1 // says whether there are tables, which are not part of the domain
 		tables := rest[len(rest)-1]
 		if r.Err() == nil && (tables > 1 || !bytes.HasSuffix(domain[:last], rest[:len(rest)-1])) {
 			r.Refuse("Domain: not gnark's of size %d on its curve", size)
@@ -65,10 +65,10 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) 
 	return nil, r.Err()
 }
 
-// maxDomain is what the smallest of the curves, BN254, has.
+// maxDomain is the size of BN254's largest domain. The other curves have larger ones.
 const maxDomain = 1 << 28
 
-// domainBytes returns what gnark-crypto writes of a domain.
+// domainBytes returns the bytes that gnark-crypto writes for a domain.
 func (c *curve[P1, P2, S]) domainBytes(size uint64) ([]byte, error) {
 	var b bytes.Buffer
 	if err := c.writeDomain(&b, size); err != nil {
@@ -77,7 +77,7 @@ func (c *curve[P1, P2, S]) domainBytes(size uint64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// read reads what is behind the domain.
+// read reads the rest of a key, after its domain.
 func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte) (ProvingKey, error) {
 	p := parts[P1, P2, S]{size: int(size)}
 	var making errgroup.Group
@@ -88,7 +88,7 @@ func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte) (
 		g1(&p.a, "G1.A")
 		g1(&p.b, "G1.B")
 		g1(&p.z, "G1.Z")
-		if r.Err() == nil && uint64(len(p.z)) == size-1 && !r.Outline() { // so large a key is there
+		if r.Err() == nil && uint64(len(p.z)) == size-1 && !r.Outline() { // so the bytes of such a large key have arrived
 			making.Go(func() (err error) {
 				key, err = c.keyOf(bytes.NewReader(domain))
 				return err

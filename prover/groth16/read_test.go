@@ -40,7 +40,7 @@ func written(t *testing.T, form string, pk stock.ProvingKey) []byte {
 	return b.Bytes()
 }
 
-// TestReadProvingKey reads keys of every form as gnark does, with the next bytes left.
+// TestReadProvingKey reads keys of every form as gnark does, and leaves the bytes after them.
 func TestReadProvingKey(t *testing.T) {
 	for _, curve := range curves() {
 		for _, name := range []string{"cubic", "commitments"} {
@@ -76,7 +76,7 @@ func TestDamagedKeys(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	for _, form := range []string{"raw", "dump"} {
 		b := written(t, form, pk)
-		tables := 8 + 5*32 // where the domain says whether it has tables: no key is wrong by it
+		tables := 8 + 5*32 // where the domain says whether it has tables; neither value makes a key wrong
 		if form == "dump" {
 			tables += 8
 		}
@@ -98,7 +98,7 @@ func TestDamagedKeys(t *testing.T) {
 	}
 }
 
-// TestKeysWithBadPoints has points off the curve and outside the subgroup, which are named.
+// TestKeysWithBadPoints: points off the curve or outside of the subgroup are named.
 func TestKeysWithBadPoints(t *testing.T) {
 	pk := build(t, ecc.BLS12_381, samples.ByName("cubic")).pk.(*gnark381.ProvingKey)
 	var outside bls12381.G1Affine
@@ -119,7 +119,7 @@ func TestKeysWithBadPoints(t *testing.T) {
 		want  string
 	}{
 		{outside, []string{"compressed", "raw", "dump"}, "G1.Z[2]: not in the subgroup"},
-		{off, []string{"raw", "dump"}, "G1.Z[2]: n"}, // no encoding, or not on the curve
+		{off, []string{"raw", "dump"}, "G1.Z[2]: n"}, // no encoding, or off the curve
 	} {
 		bad := *pk
 		bad.G1.Z = slices.Clone(pk.G1.Z)
@@ -133,7 +133,7 @@ func TestKeysWithBadPoints(t *testing.T) {
 	}
 }
 
-// TestClaimedLengths claims lengths that the bytes do not have.
+// TestClaimedLengths reads keys that claim more points than they have bytes for.
 func TestClaimedLengths(t *testing.T) {
 	pk := build(t, ecc.BN254, samples.ByName("cubic")).pk
 	domain := 8 + 5*32 + 1
@@ -161,7 +161,7 @@ func TestClaimedLengths(t *testing.T) {
 	}
 }
 
-// TestReadingGoesOn kills a backend in the middle, and ends the context.
+// TestReadingGoesOn kills a backend in the middle of reading, and ends the context.
 func TestReadingGoesOn(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	f := faulty.Backends{Elsewhere: true}

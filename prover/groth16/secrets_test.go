@@ -25,9 +25,8 @@ func (c *counter) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestBlindingIsWiped wants r, s and -rs gone from memory after a proof, in
-// Montgomery form and as numbers: who has them and the proof can compare it
-// with a witness that he guesses.
+// TestBlindingIsWiped: r, s and -rs are gone from memory after a proof, in Montgomery form and as
+// numbers. Whoever has them and the proof can check a guess of the witness.
 func TestBlindingIsWiped(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("random of 60"))
 	w := b.witness(t, 3)

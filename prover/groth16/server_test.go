@@ -38,7 +38,7 @@ var (
 	moments = flag.Int("moments", 10, "swaps and deaths of a backend in the test of them")
 )
 
-// TestSessionsAreOpenedWhileSolving has the solver wait until the backend has them.
+// TestSessionsAreOpenedWhileSolving holds the solver up until the backend has the sessions.
 func TestSessionsAreOpenedWhileSolving(t *testing.T) {
 	f := faulty.Backends{Elsewhere: true}
 	sample, hint := samples.Waiting(func() error {
@@ -64,13 +64,13 @@ func TestSessionsAreOpenedWhileSolving(t *testing.T) {
 	b.verify(t, proof, w)
 }
 
-// TestConcurrent proves different witnesses of one circuit at once. Both
-// circuits have blueprints that hold values of the witness.
+// TestConcurrent proves different witnesses of one circuit at the same time. Both circuits have
+// blueprints that hold values of the witness.
 func TestConcurrent(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	for name, c := range map[string]struct{ callers, each int }{
 		"hints and tables": {4, 3},
-		"GKR":              {2, 2}, // solvers that take turns
+		"GKR":              {2, 2}, // their solvers take turns
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := build(t, ecc.BN254, samples.ByName(name))
@@ -106,7 +106,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// meeting looks a value up in a table, has a hint, and looks it up again.
+// meeting looks a value up in a table, calls a hint, and looks the value up again.
 type meeting struct{ X frontend.Variable }
 
 func (c *meeting) Define(api frontend.API) error {
@@ -123,8 +123,8 @@ func (c *meeting) Define(api frontend.API) error {
 	return nil
 }
 
-// meetings is the circuit and an option by which its solvers wait between the
-// two look-ups until two are there.
+// meetings returns the circuit, and an option by which its solvers wait between the two look-ups
+// until two of them are there.
 func meetings(t *testing.T) (*built, gnark.ProverOption) {
 	b := build(t, ecc.BN254, samples.Sample{Name: "meeting", Circuit: func() frontend.Circuit { return &meeting{} },
 		Assign: func(_ *big.Int, seed int64) frontend.Circuit { return &meeting{seed} }})
@@ -150,8 +150,8 @@ func meetings(t *testing.T) (*built, gnark.ProverOption) {
 	return b, gnark.WithSolverOptions(solver.OverrideHint(solver.GetHintID(samples.HalfHint), hint))
 }
 
-// TestSolversMeet has two solvers of one circuit between two look-ups at the
-// same time: if they shared the table, one would see the other's value.
+// TestSolversMeet has two solvers of one circuit between their two look-ups at the same time: if
+// they shared the table, one would see the other's value.
 func TestSolversMeet(t *testing.T) {
 	b, meet := meetings(t)
 	p, err := groth16.NewProver(nil, b.ccs, b.pk)
@@ -162,9 +162,9 @@ func TestSolversMeet(t *testing.T) {
 	proveTwo(t, b, p, meet)
 }
 
-// TestFallbacksAtOnce has two proofs refused, and their solvers meet again when
-// they are made again: gnark's own prover then took one user's values for the
-// other's ("1·5 != 7").
+// TestFallbacksAtOnce: two proofs are refused, and their solvers meet again when the proofs are
+// made again. gnark's own prover then took the values of one user for those of the other ("1·5 !=
+// 7").
 func TestFallbacksAtOnce(t *testing.T) {
 	b, meet := meetings(t)
 	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
@@ -259,8 +259,8 @@ func swapAndDie(t *testing.T, opt groth16.Option) {
 	}
 }
 
-// TestSwapWhileSolving changes from this process to another and back while the constraint
-// system is solved: a proof once asked again where its programs run, and crashed.
+// TestSwapWhileSolving swaps from this process to another and back while the constraint system is
+// solved. A proof once asked again where its programs run, and crashed.
 func TestSwapWhileSolving(t *testing.T) {
 	here, there := new(faulty.Backends), &faulty.Backends{Elsewhere: true}
 	solved := new(afterSolving)
@@ -294,8 +294,7 @@ func TestSwapWhileSolving(t *testing.T) {
 	}
 }
 
-// TestMemory makes proofs in a row and wants the heap, the goroutines and what
-// backends hold to stay as they are.
+// TestMemory makes proofs in a row. The heap, the goroutines and what backends hold must not grow.
 func TestMemory(t *testing.T) {
 	for name, opt := range ways() {
 		t.Run(name, func(t *testing.T) { proveInARow(t, opt) })
@@ -349,8 +348,7 @@ func proveInARow(t *testing.T, opt groth16.Option) {
 	}
 }
 
-// TestVerify has a backend answer wrongly: the proof is right all the same,
-// and the event is told.
+// TestVerify: a backend answers wrongly, but the proof is right, and the event is reported.
 func TestVerify(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -386,8 +384,8 @@ func TestVerify(t *testing.T) {
 					t.Errorf("lying %d: events %v", lying, events)
 				}
 			}
-			// Without WithVerify such a proof comes out: the test above has
-			// something to find.
+			// Without WithVerify the wrong proof is returned: so the test above has something to
+			// find.
 			plain, err := groth16.NewProver(e, b.ccs, b.pk, c.opt)
 			if err != nil {
 				t.Fatal(err)
@@ -426,8 +424,8 @@ func TestVerify(t *testing.T) {
 	})
 }
 
-// TestFallbackObeysContext cancels a proof that is refused: gnark's own prover
-// would have made it all the same.
+// TestFallbackObeysContext cancels a proof that was refused. gnark's own prover would make it
+// nevertheless.
 func TestFallbackObeysContext(t *testing.T) {
 	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
@@ -443,8 +441,7 @@ func TestFallbackObeysContext(t *testing.T) {
 	}
 }
 
-// TestWaitForTurnObeysContext cancels a proof that waits for the solver of
-// another one with GKR.
+// TestWaitForTurnObeysContext cancels a proof that waits for the solver of another proof with GKR.
 func TestWaitForTurnObeysContext(t *testing.T) {
 	release, err := solve.TakeTurn(t.Context())
 	if err != nil {
@@ -478,8 +475,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestProve is the function with gnark's signature: it keeps what it loaded,
-// notices another key in the same place, and frees with the key and with Use.
+// TestProve tests the function with gnark's signature. It keeps what it loaded, notices another key
+// in the same variable, and frees a key's points when the key becomes garbage and by Use.
 func TestProve(t *testing.T) {
 	var f faulty.Backends
 	e := newEngine(t, engine.Config{Open: f.Open})
@@ -577,8 +574,8 @@ func TestProveWhileUseChanges(t *testing.T) {
 	wg.Wait()
 }
 
-// TestVerifyingKeepsNoKeys has keys become garbage that are verified: their
-// bases must go as they do without.
+// TestVerifyingKeepsNoKeys: keys become garbage whose proofs are verified. Their bases must be
+// freed as they are without.
 func TestVerifyingKeepsNoKeys(t *testing.T) {
 	var f faulty.Backends
 	defer groth16.Use(nil)
@@ -612,8 +609,8 @@ func TestVerifyingKeepsNoKeys(t *testing.T) {
 	}
 }
 
-// TestVerifyingKeyIsForItsOwnKey proves with two keys where the verifying key
-// of one is known: its proofs are verified, the other's are not refused.
+// TestVerifyingKeyIsForItsOwnKey proves with two keys, and one verifying key is known. The proofs
+// of its key are verified, and those of the other are not refused.
 func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
 	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
 	defer groth16.Use(nil)
@@ -635,8 +632,8 @@ func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
 	b.verify(t, proof, w)
 }
 
-// TestOneKeyTwoConstraintSystems proves with one key and two objects of one
-// circuit in turns: the key is loaded once.
+// TestOneKeyTwoConstraintSystems proves with one key and two objects of one circuit in turns. The
+// key is loaded once.
 func TestOneKeyTwoConstraintSystems(t *testing.T) {
 	var f faulty.Backends
 	groth16.Use(newEngine(t, engine.Config{Open: f.Open}))
@@ -658,7 +655,7 @@ func TestOneKeyTwoConstraintSystems(t *testing.T) {
 			loads = f.Loads.Load()
 		}
 	}
-	// Nor does a circuit that the key is not for drop what is loaded.
+	// A circuit that the key is not for does not unload it either.
 	other := build(t, ecc.BN254, samples.ByName("cubic"))
 	if _, err := groth16.Prove(other.ccs, b.pk, other.witness(t, 3)); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("another circuit: %v", err)

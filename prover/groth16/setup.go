@@ -28,27 +28,27 @@ type SetupOption func(*setupOptions)
 
 type setupOptions struct{ made func(points, of int) }
 
-// OnPoints calls f with how many points of the keys are made, and how many there will be.
+// OnPoints calls f with how many points of the keys are made so far, and how many there will be.
 // Calls do not overlap.
 func OnPoints(f func(points, of int)) SetupOption {
 	return func(o *setupOptions) { o.made = f }
 }
 
-// SetupOn makes the keys of an R1CS as gnark's Setup does. The engine computes their
-// points; a nil engine is one in this process. With the same randomness the keys equal
-// gnark's byte for byte. A constraint system that is no R1CS is backend.ErrInvalidInput,
-// one on a curve without a prover here backend.ErrUnsupported, and so is an engine of which
-// no backend has programs over points.
+// SetupOn makes the keys of an R1CS as gnark's Setup does. The engine computes their points; a nil
+// engine is one in this process. With the same randomness the keys equal gnark's byte for byte. A
+// constraint system that is no R1CS is backend.ErrInvalidInput. A curve without a prover here is
+// backend.ErrUnsupported, and so is an engine without a backend that has programs over points.
 //
-// Whoever knows the numbers that a set-up draws can prove what is false. All copies are
-// wiped, and so is everything that is computed from them but the keys. The time depends on
-// them: products with points, inversions and sums of scalars are not constant time, as in
-// gnark, products of scalars are (on amd64). Make the keys where nobody can measure it, or
-// with others: package mpcsetup.
+// Whoever knows the numbers that a set-up draws can prove false statements. All copies of them are
+// wiped, and so is everything computed from them except the keys. But the time depends on them:
+// products by points, inversions and sums of scalars are not constant time, as in gnark; products
+// of scalars are (on amd64). So make the keys where nobody can measure the time, or with others:
+// package mpcsetup.
 //
-// OnPoints tells how far a set-up is. An observer of the engine hears of a phase engine.PhaseSetup with the number of points,
-// and within it of the programs that compute them. When the context ends, SetupOn returns
-// its error within some milliseconds, or after the program that runs.
+// OnPoints reports the progress of a set-up. An observer of the engine is told of a phase
+// engine.PhaseSetup with the number of points, and within it of the programs that compute them.
+// When the context ends, SetupOn returns its error within some milliseconds, or after the program
+// that is running.
 func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem,
 	opts ...SetupOption) (ProvingKey, VerifyingKey, error) {
 	var o setupOptions
@@ -83,15 +83,15 @@ type keys[P1, P2, S any] struct {
 	parts[P1, P2, S]
 	constraints int
 	gamma2      P2
-	public      []P1            // the verifying key's K
-	knowledge   []knowledge[P2] // of each commitment
-	committed   [][]int         // the public wires and commitments that each commitment is of
+	public      []P1            // K of the verifying key
+	knowledge   []knowledge[P2] // for each commitment
+	committed   [][]int         // for each commitment, the public wires and commitments to which it commits
 }
 
-// knowledge is what the proof of knowledge of a commitment is verified with.
+// knowledge is the part of the verifying key for the proof of knowledge of a commitment.
 type knowledge[P2 any] struct{ g, minusSigma P2 }
 
-// The places of the numbers that a set-up draws, in gnark's order, and of two inverses.
+// The indices of the numbers that a set-up draws, in gnark's order, and of two inverses.
 const (
 	tau = iota
 	alpha
@@ -122,7 +122,7 @@ func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape
 	}
 	c.fr.InverseTo(&waste[gammaInverse], &waste[gamma])
 	c.fr.InverseTo(&waste[deltaInverse], &waste[delta])
-	common, err := c.random2() // gnark draws it without commitments as well
+	common, err := c.random2() // gnark draws it even without commitments
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,13 +198,13 @@ func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape
 	return c.keys(k)
 }
 
-// qap has the scalars of a key's points: the values at tau of the polynomials of the
-// wires, and those of Z in bit-reversed order. All are secret.
+// qap has the scalars of a key's points: the values at tau of the wires' polynomials, and those of
+// Z in bit-reversed order. All are secret.
 type qap[S any] struct {
 	a, b, z         []S
-	public, private []S   // K of the verifying and of the proving key
-	committed       [][]S // of each commitment's private wires
-	lagrange, c     []S   // of the computation
+	public, private []S   // K of the verifying key, and K of the proving key
+	committed       [][]S // for the private wires of each commitment
+	lagrange, c     []S   // used while the others are computed
 }
 
 func (q *qap[S]) wipe() {
@@ -220,14 +220,14 @@ func (q *qap[S]) committedLen() (n int) {
 	return n
 }
 
-// evaluate computes q. Wires that nothing uses have the value 0.
+// evaluate computes q. A wire that no constraint uses has the value 0.
 func (c *curve[P1, P2, S]) evaluate(ctx context.Context, q *qap[S], s *shape, sys *constraint.System,
 	coefficients []S, size int, root *S, waste []S) error {
 	q.lagrange = make([]S, s.constraints)
 	if err := c.fr.Lagrange(ctx, q.lagrange, &waste[tau], root, size); err != nil {
 		return err
 	}
-	// Each side of the constraints is read by a goroutine of its own.
+	// The three sides of the constraints are read at the same time.
 	sides := []*[]S{&q.a, &q.b, &q.c}
 	for _, v := range sides {
 		*v = make([]S, s.wires)
@@ -291,12 +291,12 @@ func (c *curve[P1, P2, S]) evaluate(ctx context.Context, q *qap[S], s *shape, sy
 		return err
 	}
 	utils.BitReverse(q.z)
-	q.z = q.z[:size-1] // the last is the last in both orders
+	q.z = q.z[:size-1] // Z has size-1 points; the one too many is the last in either order
 	return nil
 }
 
-// addTerms adds, for each term of one side of the constraints, its coefficient times the
-// constraint's Lagrange polynomial to its wire's sum, until ctx ends.
+// addTerms goes through the terms of one side of the constraints until ctx ends. For each term it
+// adds to the wire's sum the coefficient times the constraint's Lagrange polynomial.
 func (c *curve[P1, P2, S]) addTerms(ctx context.Context, sums []S, side int, sys *constraint.System, coefficients, lagrange []S) {
 	t := make([]S, 1)
 	defer clear(t)
@@ -323,8 +323,8 @@ func (c *curve[P1, P2, S]) addTerms(ctx context.Context, sums []S, side int, sys
 	}
 }
 
-// withoutZeros moves the scalars of v other than 0 to its front. It returns them and
-// which were 0.
+// withoutZeros moves the scalars of v that are not 0 to its front. It returns which were 0, and the
+// front.
 func withoutZeros[S comparable](v []S) ([]bool, []S) {
 	var zero S
 	zeros, n := make([]bool, len(v)), 0
@@ -339,14 +339,14 @@ func withoutZeros[S comparable](v []S) ([]bool, []S) {
 	return zeros, v[:n]
 }
 
-// cutOff returns the first n elements and the others.
+// cutOff returns the first n elements and the rest.
 func cutOff[T any](v []T, n int) ([]T, []T) { return v[:n:n], v[n:] }
 
-// mostMultiples is how many products one program computes. It bounds the memory of a
-// backend, and is what a death of it has repeated. Only tests change it.
+// mostMultiples is how many products one program computes. It bounds the memory of a backend, and
+// what must be repeated when the backend dies. Only tests change it.
 var mostMultiples = 1 << 21
 
-// multiples returns the programs that set points to the products of a point by scalars.
+// multiples returns the programs that set points to the products of base by each scalar.
 func multiples[P, S any](e *engine.Engine, g *msm.Group[P, S], base P, scalars []S, points *[]P) (all []programs.Program) {
 	if len(scalars) <= mostMultiples {
 		return []programs.Program{{Points: len(scalars), Run: func(ctx context.Context) (err error) {

@@ -61,8 +61,8 @@ func setUp(t *testing.T, seed byte, make func() (stock.ProvingKey, stock.Verifyi
 	return k
 }
 
-// TestSetupIsGnarks compares keys with those that gnark makes of the same randomness, byte
-// for byte and field by field, and proves with them.
+// TestSetupIsGnarks compares keys with gnark's for the same randomness, byte for byte and field by
+// field, and proves with them.
 func TestSetupIsGnarks(t *testing.T) {
 	var f faulty.Backends
 	e := newEngine(t, engine.Config{Open: f.Open})
@@ -104,7 +104,7 @@ func TestSetupIsGnarks(t *testing.T) {
 	}
 }
 
-// TestSetupDespiteDeath kills the backend at each call that computes in turn, of a set-up
+// TestSetupDespiteDeath kills the backend at each of its computing calls in turn, during a set-up
 // of many programs.
 func TestSetupDespiteDeath(t *testing.T) {
 	defer groth16.MostMultiples(7)()
@@ -129,7 +129,7 @@ func TestSetupDespiteDeath(t *testing.T) {
 	}
 }
 
-// phases keeps the phases of an engine and calls begun at each.
+// phases records the phases of an engine, and calls begun at the beginning of each.
 type phases struct {
 	mu    sync.Mutex
 	begun func(engine.Phase)
@@ -146,8 +146,8 @@ func (p *phases) Begin(ctx context.Context, phase engine.Phase) (context.Context
 	return ctx, func(error) {}
 }
 
-// TestSetupTellsAndEnds wants a set-up told to the observer, and ended with its context
-// before and in the middle of its programs.
+// TestSetupTellsAndEnds: the observer is told of a set-up, and the set-up ends with its context,
+// before its programs and in the middle of them.
 func TestSetupTellsAndEnds(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	seen := &phases{}
@@ -187,7 +187,7 @@ func TestSetupTellsAndEnds(t *testing.T) {
 	}
 }
 
-// TestSetupRefuses what it cannot set up.
+// TestSetupRefuses: constraint systems without a set-up are refused.
 func TestSetupRefuses(t *testing.T) {
 	sparse, err := frontend.Compile(ecc.BN254.ScalarField(), scs.NewBuilder, &samples.Cubic{})
 	if err != nil {
@@ -200,8 +200,8 @@ func TestSetupRefuses(t *testing.T) {
 	}
 }
 
-// TestWasteIsWiped wants the numbers that a set-up drew gone from memory, in Montgomery
-// form and as numbers, and some of what is computed from them.
+// TestWasteIsWiped: the numbers that a set-up drew are gone from memory, in Montgomery form and as
+// numbers, and so is some of what was computed from them.
 func TestWasteIsWiped(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	var drawn, redrawn counter

@@ -11,15 +11,15 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
-// committed are a circuit's commitments, and the values to which it commits.
+// committed are a circuit's commitments and the values that they commit to.
 type committed[P1, S any] struct {
 	points []P1
 	values [][]S // in the order of the keys' bases
 }
 
-// commitment returns what a circuit's commitments call. The inputs are the commitment's
-// number, the public values and earlier commitments that are hashed with it, and the
-// values to commit to. The output is the hash, a challenge with which the circuit goes on.
+// commitment returns the function that a circuit's commitments call. Its inputs are the
+// commitment's number, the public values and earlier commitments that are hashed with it, and the
+// values to commit to. Its output is the hash, a challenge with which the circuit goes on.
 func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverConfig, out *committed[P1, S]) assignment.Commit[S] {
 	hashed := proving.Challenge(cfg, p.fr, constraint.CommitmentDst)
 	count := func(i int) int {
@@ -36,7 +36,7 @@ func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverCon
 			known[k] = p.fr.Big(&values[k])
 		}
 		values = values[len(known):]
-		clear(out.values[i]) // when gnark's solver asks again
+		clear(out.values[i]) // gnark's solver may ask a second time
 		out.values[i] = values
 		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out.points[i]); err != nil {
 			return hash, err

@@ -12,34 +12,35 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// A proof of a small circuit does not fill a backend. The proofs of a stream that have been
-// solved share requests: their transforms are the rows of one program, and their sums over
-// the same points one call, which a backend may compute as one. Nobody waits for more of
-// them: a request has what was solved while the ones before it ran. Larger proofs are faster by
-// themselves: their wires then stay in the backend's memory for all sums (ADR 21 has both).
+// A proof of a small circuit does not fill a backend. So the proofs of a stream share requests once
+// their circuits are solved: their transforms are the rows of one program, and their sums over the
+// same points are one call, which a backend may compute as one. No proof waits until a request is
+// full: a request takes the proofs that were solved while the requests before it ran. Larger proofs
+// are faster alone, because then their wires stay in the backend's memory for all sums (ADR 21 has
+// both).
 
 const (
 	// streamDomain is the largest domain of circuits whose proofs share requests.
 	streamDomain = 1 << 14
-	// streamLanes is how many requests there are at a time, so that the backend has work
-	// while this process puts the next ones together.
+	// streamLanes is how many requests are computed at a time. With two the backend has work while
+	// this process puts the next request together.
 	streamLanes = 2
-	// streamProofs is how many proofs share a request, at most.
+	// streamProofs is the most proofs that share a request.
 	streamProofs = 64
 )
 
-// stream has the proofs of a call of ProveAll share requests.
+// stream lets the proofs of a call of ProveAll share requests.
 type stream[P1, P2 any, S comparable] struct {
 	p    *prover[P1, P2, S]
 	ctx  context.Context
-	most int // proofs a request
+	most int // the most proofs of a request
 
 	mu      sync.Mutex
 	waiting []*joint[P1, P2, S]
-	lanes   int // at work
+	lanes   int // lanes at work
 }
 
-// joint is the sums of one proof that shares requests.
+// joint holds the sums of one proof that shares requests.
 type joint[P1, P2 any, S comparable] struct {
 	sol          *solution[S]
 	a, b         []S
@@ -50,8 +51,8 @@ type joint[P1, P2 any, S comparable] struct {
 	done         chan error
 }
 
-// Stream returns the prover for the proofs of a stream. Without a backend that computes
-// programs, and for large circuits and merged points, it returns nil.
+// Stream returns the prover for the proofs of a stream. It returns nil for large circuits, for
+// merged points, and without a backend that computes programs.
 func (p *prover[P1, P2, S]) Stream(ctx context.Context) proving.Scheme[Proof] {
 	quotient, wires := p.onBackend()
 	if !quotient || !wires || p.domain.Size > streamDomain {
@@ -63,13 +64,13 @@ func (p *prover[P1, P2, S]) Stream(ctx context.Context) proving.Scheme[Proof] {
 	return &own
 }
 
-// msms computes what prover.msms computes, with others of the stream.
+// msms computes what prover.msms computes, together with other proofs of the stream.
 func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S],
 	com *committed[P1, S], out *sums[P1, P2]) error {
 	p := s.p
 	j := &joint[P1, P2, S]{sol: sol, out: out, done: make(chan error, 1)}
-	// Each sum has scalars of its own: those that sums over other points use too would be
-	// computed by themselves.
+	// Each sum gets separate scalars. Sums over different points that shared scalars would be
+	// computed alone.
 	var err error
 	own := func(b *bases[P1, S], values []S) []S {
 		if err != nil || b.table.Len() == 0 {
@@ -100,11 +101,11 @@ func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol 
 	if begin {
 		go s.lane()
 	}
-	// The lane reads this proof's memory until it says so. It ends soon after the context.
+	// The lane reads this proof's memory until then. It ends soon after the context.
 	return <-j.done
 }
 
-// lane computes what waits until nothing does.
+// lane computes the waiting proofs until none waits.
 func (s *stream[P1, P2, S]) lane() {
 	for {
 		s.mu.Lock()

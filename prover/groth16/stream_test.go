@@ -19,8 +19,8 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
-// held has the first request wait, so that others are solved meanwhile, and counts the MSMs
-// of the largest call, and programs.
+// held makes the first request wait, so that others are solved meanwhile. It counts the MSMs of the
+// largest call, and the programs.
 type held struct {
 	once           sync.Once
 	jobs, programs atomic.Int64
@@ -36,8 +36,8 @@ func (h *held) call(jobs, steps int) bool {
 	return false
 }
 
-// TestStreamSharesRequests: proofs of a stream on another process's backend are computed
-// together, and each is right. A wrong witness and a backend that dies harm no other proof.
+// TestStreamSharesRequests: the proofs of a stream are computed together on a backend in another
+// process, and each is right. A wrong witness and a dying backend harm no other proof.
 func TestStreamSharesRequests(t *testing.T) {
 	for name, dies := range map[string]bool{"commitments": false, "hints and tables": true} {
 		for _, id := range []ecc.ID{ecc.BN254, ecc.BLS12_377} {
@@ -89,8 +89,8 @@ func TestStreamSharesRequests(t *testing.T) {
 	}
 }
 
-// TestStreamIsCancelled: the proofs of a stream whose context ends say so, and leave nothing
-// behind.
+// TestStreamIsCancelled: if the context of a stream ends, its proofs return that error and leave
+// nothing behind.
 func TestStreamIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h := new(held)

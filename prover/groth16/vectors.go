@@ -15,47 +15,46 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// where sets whether the engine's backend or this process computes the quotient, and
-// takes the scalars of the sums from the witness.
+// where says whether the engine's backend computes the quotient, and takes the scalars of the sums
+// from the witness, or whether this process does.
 type where int
 
 const (
-	// whereAuto chooses the backend if that is another process's and has vectors. In
-	// this process the transforms are the same, and a session would only copy the
-	// values.
+	// whereAuto chooses the backend if it is in another process and has vectors. In this process
+	// the transforms are the same, and a session would only copy the values.
 	whereAuto where = iota
 	whereBackend
 	whereHere
 )
 
-// onBackend reports whether that is the engine's backend.
+// onBackend reports whether w chooses the engine's backend.
 func (w where) onBackend(e *engine.Engine, c backend.Curve) bool {
 	i := e.Info()
 	return w == whereBackend || w == whereAuto && !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c))
 }
 
-// onBackend reports whether the engine's backend computes the quotient, and whether the
-// sums over wires take their scalars from a witness in its memory.
+// onBackend reports whether the engine's backend computes the quotient, and whether the sums over
+// wires take their scalars from a witness in its memory.
 func (p *prover[P1, P2, S]) onBackend() (quotient, wires bool) {
 	on := p.where.onBackend(p.engine, p.vectors.Curve())
 	return on && p.z.sel.All(), on && p.chosen()
 }
 
-// sessions are those of a proof's programs, which run at the same time. A proof asks
-// once where its programs run: the engine's backend may be another when it is solved.
+// sessions are the sessions of a proof's programs, which run at the same time. A proof decides once
+// where its programs run: by the time it is solved, the engine's backend may be another.
 type sessions[S comparable] struct {
-	quotient, wires *resident.Ahead[S] // nil when this process computes that
-	beside          *errgroup.Group    // what the proof waits for at its end; the first error ends its context
-	cancel          func()             // ends its context
+	quotient, wires *resident.Ahead[S] // nil if this process computes it
+	beside          *errgroup.Group    // the proof waits for it at its end; the first error ends the proof's context
+	cancel          func()             // ends the proof's context
 }
 
-// open opens a proof's sessions in the background, and returns the proof's context.
+// open opens the sessions of a proof in the background. It returns the proof's context.
 func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *sessions[S]) {
 	own := new(sessions[S])
 	ctx, own.cancel = context.WithCancel(ctx)
 	own.beside, ctx = errgroup.WithContext(ctx)
 	quotient, wires := p.onBackend()
-	if p.stream != nil { // has its own
+	if p.stream != nil { // the stream has separate sessions
 		quotient, wires = false, false
 	}
 	if quotient {
@@ -67,8 +66,8 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 	return ctx, own
 }
 
-// start runs f in the background. The channel is closed when f calls ready. An error that
-// f returns after that is ignored: all that is left to f then is to close a session.
+// start runs f in the background. The channel is closed when f calls ready. If f returns an error
+// after that, it is ignored: all that f still does then is to close a session.
 func (own *sessions[S]) start(f func(ready func()) error) (ready <-chan struct{}) {
 	done := make(chan struct{})
 	own.beside.Go(func() error {
@@ -83,8 +82,8 @@ func (own *sessions[S]) start(f func(ready func()) error) (ready <-chan struct{}
 	return done
 }
 
-// until waits until everything that was started is ready. When something fails, it waits
-// for all of it and returns the first error.
+// until waits until all that was started is ready. If anything fails, it waits for everything in
+// the background and returns the first error.
 func (own *sessions[S]) until(ctx context.Context, started ...<-chan struct{}) error {
 	for _, ready := range started {
 		select {
@@ -96,17 +95,16 @@ func (own *sessions[S]) until(ctx context.Context, started ...<-chan struct{}) e
 	return nil
 }
 
-// close waits for everything in the background, and closes the sessions that were not
-// used.
+// close waits for everything in the background, and closes the sessions that were not used.
 func (own *sessions[S]) close() {
-	_ = own.beside.Wait() // the proof's error, if there was one
+	_ = own.beside.Wait() // if it is not nil, the proof has returned it
 	own.cancel()
 	own.quotient.Close()
 	own.wires.Close()
 }
 
-// sumOverZ computes the sum over Z with the coefficients of the quotient, which never leave
-// the backend. It calls ready with the sum, before the session is closed.
+// sumOverZ computes the sum over Z. Its scalars are the coefficients of the quotient, which never
+// leave the backend. It calls ready with the sum before it closes the session.
 func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahead[S], sol *solution[S], ready func(z P1)) error {
 	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
@@ -121,9 +119,10 @@ func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahea
 	return err
 }
 
-// quotientsOn adds to a program what quotient computes for each of the solutions, in 3 n
-// elements of a new session for each: their coefficients come one after the other. They lie
-// where a transform from natural order leaves them, as Z's points do.
+// quotientsOn adds to a program what quotient computes for each solution. The session must be new
+// and have 3 n elements for each. The returned vector has the coefficients of one solution after
+// those of another. Their order is that which a transform from natural order leaves, and that of
+// Z's points.
 func (p *prover[P1, P2, S]) quotientsOn(s *vector.Session[S], program *vector.Program[S], sols ...*solution[S]) vector.Vector[S] {
 	n, k, shift := p.domain.Size, len(sols), p.domain.Shift
 	a, b, c := s.New(k*n), s.New(k*n), s.New(k*n)
@@ -151,12 +150,12 @@ func (p *prover[P1, P2, S]) quotientsOn(s *vector.Session[S], program *vector.Pr
 	return a
 }
 
-// choice has tables of the wires that A, B and K have points for, in a backend's memory.
-// A table is empty if that is all wires.
+// choice has tables of the wires for which A, B and K have points, in a backend's memory. An empty
+// table means all wires.
 type choice[S comparable] struct{ a, b, k vector.Indices[S] }
 
-// chosen reports whether all scalars but Z's are values of the witness and nothing else: no
-// sums for merged bases, and no equal scalars to merge.
+// chosen reports whether all scalars except Z's are values of the witness as they are: no bases are
+// merged, and no equal scalars.
 func (p *prover[P1, P2, S]) chosen() bool {
 	plain := func(b bases[P1, S]) bool { return b.sel.Classes == nil }
 	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) &&
@@ -175,16 +174,16 @@ func (p *prover[P1, P2, S]) mostChosen() int {
 // wireElements returns how many elements the session of sumsOverWires has.
 func (p *prover[P1, P2, S]) wireElements() int { return p.shape.wires + p.mostChosen() }
 
-// sumsOverWires computes the sums over A, B in both groups, K and the commitments' second
-// bases. The backend gets the witness once, and each sum takes its scalars from it there.
-// sumsOverWires calls ready when out is complete, before the session is closed.
+// sumsOverWires computes the sums over A, B in both groups, K, and the commitments' bases for the
+// proofs of knowledge. The backend gets the witness once, and each sum takes its scalars from it.
+// sumsOverWires calls ready when out is complete, before it closes the session.
 func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S],
 	sol *solution[S], com *committed[P1, S], out *sums[P1, P2], ready func()) error {
 	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		if err := p.sumsIn(ctx, s, sol, com, out); err != nil {
 			return err
 		}
-		ready() // it is not repeated any more
+		ready() // so it is not repeated any more
 		return nil
 	})
 	return err
@@ -229,7 +228,7 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], so
 	return nil
 }
 
-// commit adds the sum over the points of a table to a program. A key may have no points.
+// commit adds to a program the sum over the points of a table, which may be none.
 func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], v vector.Vector[S]) *vector.Answer[P] {
 	if t.Len() == 0 {
 		return &vector.Answer[P]{} // infinity
@@ -237,7 +236,7 @@ func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], 
 	return vector.Commit(p, t.Bases(), v.Slice(0, t.Len()))
 }
 
-// loadChoice makes the tables in a session beside another.
+// loadChoice writes the tables to a new session beside another.
 func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
 	count := 0
 	for _, from := range [][]uint32{p.a.sel.From, p.b.sel.From, p.k.sel.From} {
@@ -247,7 +246,7 @@ func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	// The program runs in the session beside, so that Repeat sees its failure.
+	// The program runs in the other session, so that Repeat sees its failure.
 	program := beside.Program()
 	table := func(from []uint32) vector.Indices[S] {
 		x := s.NewIndices(len(from))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestFirstErrorOfWhatIsBeside: what fails ends what else was started, whose error is
-// not the proof's. What fails after its results are ready does not.
+// TestFirstErrorOfWhatIsBeside: a failure ends everything else that was started, and the others'
+// errors are not the proof's. A failure after the results are ready ends nothing.
 func TestFirstErrorOfWhatIsBeside(t *testing.T) {
 	begin := func() (context.Context, *sessions[int]) {
 		own := new(sessions[int])

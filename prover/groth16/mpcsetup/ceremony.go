@@ -17,9 +17,9 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
-// Ceremony is the set-up on one curve. P1, P2 and S are gnark-crypto's points and scalar, U
-// its mpcsetup.UpdateProof; C, Q, E and R are gnark's SrsCommons, Phase2, Phase2Evaluations
-// and R1CS. Safe for concurrent use.
+// Ceremony is the set-up on one curve. P1, P2 and S are gnark-crypto's points and scalar, and U is
+// its mpcsetup.UpdateProof. C, Q, E and R are gnark's SrsCommons, Phase2, Phase2Evaluations and
+// R1CS. It is safe for concurrent use.
 type Ceremony[P1, P2 any, S comparable, U, C, Q, E, R any] struct {
 	g1 *group.Ops[P1, S]
 	g2 *group.Ops[P2, S]
@@ -32,7 +32,7 @@ type Ceremony[P1, P2 any, S comparable, U, C, Q, E, R any] struct {
 	// verify is UpdateProof.Verify.
 	verify func(_ *U, challenge []byte, dst byte, one []update[P1], two []update[P2]) error
 
-	// What follows takes gnark's types apart, with shared memory, and makes them.
+	// These take gnark's types apart, sharing their memory, and put them together.
 	powers      func(*C) powers[P1, P2]
 	commons     func(*powers[P1, P2]) *C
 	phase2      func(*Q) phase2[P1, P2, U]
@@ -52,20 +52,20 @@ type powers[P1, P2 any] struct {
 // update is a point before and after a contribution.
 type update[P any] struct{ before, after P }
 
-// Option configures what takes long.
+// Option configures a function that takes long.
 type Option func(*options)
 
 type options struct{ made func(points, of int) }
 
-// OnPoints calls f with how many points are computed, and how many there will be. Calls do
+// OnPoints calls f with how many points are computed so far, and how many there will be. Calls do
 // not overlap.
 func OnPoints(f func(points, of int)) Option { return func(o *options) { o.made = f } }
 
-// part is how many products one program computes: it bounds the memory of a backend and what
-// a death of it has repeated. Only tests change it.
+// part is how many products one program computes. It bounds the memory of a backend, and what must
+// be repeated when the backend dies. Only tests change it.
 var part = 1 << 19
 
-// run runs programs, which an observer of the engine sees as one phase.
+// run runs programs. An observer of the engine sees them as one phase.
 func run(ctx context.Context, e *engine.Engine, opts []Option, all []programs.Program) error {
 	total := 0
 	for _, p := range all {
@@ -76,7 +76,7 @@ func run(ctx context.Context, e *engine.Engine, opts []Option, all []programs.Pr
 	})
 }
 
-// observed runs f, which computes so many points, as a phase.
+// observed runs f as a phase. f computes total points.
 func observed(ctx context.Context, e *engine.Engine, opts []Option, total int, f func(context.Context, *programs.Progress) error) error {
 	var o options
 	for _, set := range opts {
@@ -98,8 +98,8 @@ func on(ctx context.Context, e *engine.Engine, f func(*engine.Engine) error) err
 	return errors.Join(err, end())
 }
 
-// scaled appends the programs that multiply points, by one scalar or each by its own, and
-// returns where the products will be.
+// scaled appends the programs that multiply points, each by its scalar or all by one. It returns
+// where the products will be.
 func scaled[P, S any](all *[]programs.Program, e *engine.Engine, ops *group.Ops[P, S], points []P, scalars []S) []P {
 	to := make([]P, len(points))
 	*all = append(*all, programs.Scaled(e, ops.Group, to, points, scalars, part)...)
@@ -116,10 +116,10 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) draw(x []S) error {
 	}
 }
 
-// prove returns the proof that a contribution x is known, as gnark-crypto's UpdateValues
-// does: x times the generator, and x times a point that is hashed from it. This process
-// computes it: a backend that is wrong makes a contribution that nobody accepts, not one
-// of a number that is known.
+// prove returns the proof that a contribution's x is known, as gnark-crypto's UpdateValues does: x
+// times the generator, and x times a point hashed from that. This process computes it, so that a
+// wrong backend can only cause a contribution that nobody accepts, and never one of a number that
+// is known.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) prove(x *S, challenge []byte, dst byte) (u U, err error) {
 	k := c.fr.Big(x)
 	defer group.WipeInt(k)
@@ -142,7 +142,7 @@ func readProof[U any](from io.Reader, u *U) error {
 	return nil
 }
 
-// readChallenge reads the end of a contribution: the hash of the one before.
+// readChallenge reads the end of a contribution: the hash of the contribution before it.
 func readChallenge(from io.Reader) ([]byte, error) {
 	var n [1]byte
 	_, err := io.ReadFull(from, n[:])
@@ -157,7 +157,7 @@ func readChallenge(from io.Reader) ([]byte, error) {
 	return challenge, nil
 }
 
-// follows checks that a contribution is to another, whose hash is challenge.
+// follows checks that a contribution follows another, whose hash is challenge.
 func follows(next, challenge []byte) error {
 	if len(next) != 0 && !bytes.Equal(next, challenge) {
 		return fmt.Errorf("%w: the contribution is to another than the one before it: its challenge is not that one's hash",
@@ -166,13 +166,13 @@ func follows(next, challenge []byte) error {
 	return nil
 }
 
-// wrong says which part of a contribution is wrong.
+// wrong names the wrong part of a contribution.
 func wrong(what string, err error) error {
 	return fmt.Errorf("%w: the contribution to %s: %w", backend.ErrInvalidInput, what, err)
 }
 
-// random returns n powers of a random number, from 1 on. They are not secret, but nobody
-// knows them before the points are there.
+// random returns n powers of a random number, beginning with 1. They are not secret, but nobody
+// knows them before the points are fixed.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) random(ctx context.Context, n int) ([]S, error) {
 	one, by, v := c.fr.One(), make([]S, 1), make([]S, n)
 	if err := c.fr.RandomNonzero(&by[0]); err != nil {
@@ -181,8 +181,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) random(ctx context.Context, n int) 
 	return v, c.fr.Powers(ctx, v, &one, &by[0])
 }
 
-// summed returns a program that sets out to the sum of points times as many of the first
-// scalars.
+// summed returns a program that sets out to the sum of points times scalars. There may be more
+// scalars than points.
 func summed[P, S any](e *engine.Engine, ops *group.Ops[P, S], points []P, scalars []S, out *P) programs.Program {
 	return programs.Program{Points: len(points), Run: func(ctx context.Context) error {
 		if len(points) == 0 {

@@ -21,13 +21,13 @@ type evaluations[P1, P2 any] struct {
 	a, b, vkk []P1
 	ckk       [][]P1
 	b2        []P2
-	committed [][]int // the public wires and commitments that each commitment is of
+	committed [][]int // for each commitment, the public wires and commitments to which it commits
 }
 
-// InitializePhase2 does what gnark's Phase2.Initialize does: it returns what the first
-// participant of a circuit's phase contributes to, and the parts of the keys that no
-// contribution changes. Nothing is random, so that everybody can compute it again. A circuit
-// of more constraints than the powers are for is backend.ErrInvalidInput.
+// InitializePhase2 does what gnark's Phase2.Initialize does. It returns what the first participant
+// of a circuit's phase contributes to, and the parts of the keys that no contribution changes.
+// Nothing is random, so that everybody can compute it again. If a circuit has more constraints than
+// the powers allow, the error is backend.ErrInvalidInput.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Context, e *engine.Engine,
 	r1cs *R, commons *C, opts ...Option) (*Q, *E, error) {
 	v := c.powers(commons)
@@ -56,7 +56,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 		}
 		ev.a, ev.b, ev.b2, *p.z = w.a, w.b, w.b2, w.z
 		*p.delta1, *p.delta2 = c.g1.Generator(), c.g2.Generator()
-		place := make([]int, len(w.k)) // 1 + the commitment that a wire is in
+		place := make([]int, len(w.k)) // 1 + the commitment that commits to a wire, or 0
 		for j, info := range commitments {
 			for _, i := range info.PrivateCommitted {
 				place[i] = 1 + j
@@ -69,7 +69,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 			isCommitment[info.CommitmentIndex] = true
 			ev.ckk[j] = make([]P1, 0, len(info.PrivateCommitted))
 		}
-		// K is one vector as long as gamma and delta are 1.
+		// While gamma and delta are 1, K is one vector.
 		for i, point := range w.k {
 			switch {
 			case place[i] > 0:
@@ -82,7 +82,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 		}
 		*p.sigmaCKK = make([][]P1, len(commitments))
 		for j := range ev.ckk {
-			(*p.sigmaCKK)[j] = slices.Clone(ev.ckk[j]) // gnark's Contribute writes over them
+			(*p.sigmaCKK)[j] = slices.Clone(ev.ckk[j]) // gnark's Contribute overwrites them
 		}
 		return nil
 	})
@@ -93,7 +93,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 }
 
 // wires has points for each wire: the values at tau of the polynomials A and B, and
-// K = beta A + alpha B + C; and Z = tau^i (tau^n - 1) in bit-reversed order.
+// K = beta A + alpha B + C. It also has Z = tau^i (tau^n - 1), in bit-reversed order.
 type wires[P1, P2 any] struct {
 	a, b, k []P1
 	b2      []P2
@@ -106,8 +106,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engin
 	n := len(v.alpha)
 	w := &wires[P1, P2]{z: make([]P1, n)}
 	internal, secret, public := sys.GetNbVariables()
-	// A constraint has one table of points a group: each of tau, alpha tau and beta tau is n
-	// points in Lagrange form.
+	// For each group the constraints have one table of points: for each of tau, alpha tau and beta
+	// tau it has n points in Lagrange form.
 	one := terms[P1, S]{negate: c.g1.Neg, points: make([]P1, 1+3*n), coefficients: coefficients}
 	two := terms[P2, S]{negate: c.g2.Neg, points: make([]P2, 1+n), coefficients: coefficients}
 	const tau, at2 = 1, 1
@@ -160,7 +160,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engin
 		return nil, err
 	}
 	utils.BitReverse(w.z)
-	w.z = w.z[:n-1] // the last is the last in both orders
+	w.z = w.z[:n-1] // Z has n-1 points; the one too many is the last in either order
 	for _, s := range []struct {
 		to *[]P1
 		of *list[P1, S]
@@ -173,7 +173,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engin
 	return w, err
 }
 
-// lagrange returns the program that sets to to a key in Lagrange form.
+// lagrange returns the program that sets to to a key in Lagrange form, from powers.
 func lagrange[P, S any](e *engine.Engine, g *msm.Group[P, S], to, powers []P) programs.Program {
 	return programs.Program{Points: len(to), Run: func(ctx context.Context) error {
 		points, err := g.ToLagrange(ctx, e, powers)
@@ -182,31 +182,31 @@ func lagrange[P, S any](e *engine.Engine, g *msm.Group[P, S], to, powers []P) pr
 	}}
 }
 
-// terms are points that are added up, each once in points: infinity first, those of a table,
-// and then negatives and products of these.
+// terms are the points that are added up. Each stands in points once: infinity first, then those of
+// a table, then negatives and products of these.
 type terms[P, S any] struct {
 	negate       func(*P)
 	coefficients []S
 	points       []P // of the table
 	negatives    []uint32
-	negative     []uint32 // 1 + a point's place in negatives
+	negative     []uint32 // 1 + a point's place in negatives, or 0
 	products     []product
 }
 
 // product is a point of the table times a coefficient of the circuit.
 type product struct{ point, coefficient uint32 }
 
-// list has the terms of each wire. They are counted first, and then listed.
+// list has the terms of each wire. A first pass counts them, a second lists them.
 type list[P, S any] struct {
 	of     *terms[P, S]
 	starts []uint32
 	next   []uint32
-	// member has the places of points. Those of products are above productsAt.
+	// member has the indices of points in terms. Products have indices from productsAt on.
 	member []uint32
 }
 
-// productsAt and negativesAt are where the numbers of products and negatives begin before
-// their places are known.
+// productsAt and negativesAt are where the indices of products and negatives begin until their
+// places are known.
 const (
 	negativesAt = 1 << 30
 	productsAt  = 1 << 31
@@ -216,7 +216,7 @@ func (t *terms[P, S]) list(wires int) *list[P, S] {
 	return &list[P, S]{of: t, starts: make([]uint32, wires+1)}
 }
 
-// add counts a term, or lists it.
+// add counts a term or, with listed, lists it.
 func (l *list[P, S]) add(t constraint.Term, point int, listed bool) {
 	id := t.CoeffID()
 	if id == constraint.CoeffIdZero {
@@ -245,7 +245,7 @@ func (l *list[P, S]) add(t constraint.Term, point int, listed bool) {
 	}
 }
 
-// minus returns the number of the negative of a point.
+// minus returns the index of the negative of a point.
 func (t *terms[P, S]) minus(point uint32) uint32 {
 	if t.negative == nil {
 		t.negative = make([]uint32, len(t.points))
@@ -257,7 +257,7 @@ func (t *terms[P, S]) minus(point uint32) uint32 {
 	return negativesAt + t.negative[point] - 1
 }
 
-// start ends the count: a wire without terms has infinity.
+// start ends the count. A wire without terms gets infinity.
 func (l *list[P, S]) start() {
 	for i := 1; i < len(l.starts); i++ {
 		l.starts[i] = l.starts[i-1] + max(l.starts[i], 1)
@@ -266,7 +266,7 @@ func (l *list[P, S]) start() {
 	l.next = slices.Clone(l.starts[:len(l.starts)-1])
 }
 
-// classes returns the wires as classes of points of which all are there.
+// classes returns the wires as classes of points, once all points are computed.
 func (l *list[P, S]) classes() *merge.Classes {
 	products := uint32(len(l.of.points) - len(l.of.products))
 	negatives := products - uint32(len(l.of.negatives))
@@ -281,8 +281,8 @@ func (l *list[P, S]) classes() *merge.Classes {
 	return merge.Lists(l.starts, l.member)
 }
 
-// products appends the negatives and products to the points of a table that is there, and
-// returns the programs that compute the products.
+// products appends the negatives and products to the points of a complete table. It returns the
+// programs that compute the products.
 func products[P, S any](e *engine.Engine, ops *group.Ops[P, S], t *terms[P, S]) (all []programs.Program) {
 	t.points = slices.Grow(t.points, len(t.negatives)+len(t.products))
 	for _, i := range t.negatives {

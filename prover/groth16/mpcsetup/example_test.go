@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16/mpcsetup"
 )
 
-// cubic says: I know X with X^3 + X + 5 = Y.
+// cubic states: I know X with X^3 + X + 5 = Y.
 type cubic struct {
 	X frontend.Variable
 	Y frontend.Variable `gnark:",public"`
@@ -26,8 +26,8 @@ func (c *cubic) Define(api frontend.API) error {
 	return nil
 }
 
-// Two contribute to the powers of tau, and whoever has both files makes the powers of them.
-// Then the keys of a circuit are made, here without more contributions.
+// Two participants contribute to the powers of tau. Whoever has both files computes the powers from
+// them, and then makes the keys of a circuit, here without more contributions.
 func Example() {
 	logger.Disable()
 	ctx, c := context.Background(), mpcsetup.BN254
@@ -36,7 +36,7 @@ func Example() {
 	var files [][]byte
 	p := c.NewPhase1(n)
 	for range 2 {
-		if err := c.ContributePhase1(ctx, nil, p); err != nil { // nil: an engine in this process
+		if err := c.ContributePhase1(ctx, nil, p); err != nil { // nil means an engine in this process
 			log.Fatal(err)
 		}
 		var file bytes.Buffer

@@ -1,6 +1,6 @@
 package mpcsetup
 
-// Part has one program compute at most n products, until the function returned is called.
+// Part lets one program compute at most n products, until restore is called.
 func Part(n int) (restore func()) {
 	was := part
 	part = n

@@ -52,7 +52,7 @@ func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 	return e
 }
 
-// randomly runs f with fixed randomness. Nothing else may run.
+// randomly runs f with fixed randomness. Nothing else may run meanwhile.
 func randomly(seed byte, f func()) { withReader(rand2.NewChaCha8([32]byte{seed}), f) }
 
 func withReader(r io.Reader, f func()) {
@@ -128,8 +128,8 @@ type phase2[Q, C, E, R any] interface {
 	Seal(*C, *E, []byte) (groth16.ProvingKey, groth16.VerifyingKey)
 }
 
-// TestCeremony has gnark and the engine contribute in turns on four curves. Each verifies
-// what the other has done; with the same randomness they do the same.
+// TestCeremony lets gnark and the engine contribute in turns, on four curves. Each verifies the
+// other's contributions. With the same randomness they do the same.
 func TestCeremony(t *testing.T) {
 	t.Run("BN254", func(t *testing.T) {
 		for _, name := range []string{"commitments", "random of 60", "nothing private"} {
@@ -147,7 +147,7 @@ func TestCeremony(t *testing.T) {
 
 func testCeremony[T, P1, P2 any, S comparable, U, C, Q, E, R any, PT phase1[T, C], PQ phase2[Q, C, E, R]](t *testing.T,
 	c *mpcsetup.Ceremony[P1, P2, S, U, C, Q, E, R], curve ecc.ID, circuit string) {
-	defer mpcsetup.Part(37)() // programs of a few points, as a long ceremony has them
+	defer mpcsetup.Part(37)() // so that programs have few points and are many, as in a long ceremony
 	ctx := t.Context()
 	var f faulty.Backends
 	e := newEngine(t, engine.Config{Open: f.Open})
@@ -212,7 +212,7 @@ func testCeremony[T, P1, P2 any, S comparable, U, C, Q, E, R any, PT phase1[T, C
 		t.Error("the powers change when they are written and read")
 	}
 
-	// Phase 2 begins the same, and goes on in turns.
+	// Phase 2 begins the same for both, and goes on in turns.
 	theirs2 := [3]PQ{new(Q), new(Q), new(Q)}
 	evaluated := theirs2[0].Initialize(system, commons)
 	q, evaluations, err := c.InitializePhase2(ctx, e, system, commons)
@@ -263,7 +263,7 @@ func testCeremony[T, P1, P2 any, S comparable, U, C, Q, E, R any, PT phase1[T, C
 	}
 }
 
-// theirs1Challenge returns the field of a gnark Phase1.
+// theirs1Challenge returns the field challenge of a gnark Phase1.
 func theirs1Challenge(p any) []byte {
 	return reflect.ValueOf(p).Elem().FieldByName("Challenge").Bytes()
 }
@@ -290,11 +290,11 @@ func proves(t testing.TB, curve ecc.ID, s samples.Sample, pk groth16.ProvingKey,
 	must(t, groth16.Verify(proof, vk, public))
 }
 
-// small is the domain of contributions that are wrong.
+// small is the domain of the wrong contributions.
 const small = 8
 
-// TestWrongPhase1 changes each part of a contribution to one that is valid, and wants
-// the verification to refuse it.
+// TestWrongPhase1 replaces each part of a contribution by another valid part. The verification must
+// refuse it.
 func TestWrongPhase1(t *testing.T) {
 	const s1, s2 = bn254.SizeOfG1AffineCompressed, bn254.SizeOfG2AffineCompressed
 	c, ctx := mpcsetup.BN254, t.Context()
@@ -306,7 +306,7 @@ func TestWrongPhase1(t *testing.T) {
 	must(t, c.ContributePhase1(ctx, nil, p))
 	good, other := written(t, p), c.NewPhase1(small)
 	must(t, c.ContributePhase1(ctx, nil, other))
-	valid := written(t, other) // of valid parts, which are not this one's
+	valid := written(t, other) // with valid parts that do not belong to this one
 	const proofs = 3 * (s1 + s2)
 	parts := map[string][2]int{ // offset and length
 		"the proof of tau": {0, s1 + s2}, "the proof of alpha": {s1 + s2, s1 + s2}, "the proof of beta": {2 * (s1 + s2), s1 + s2},
@@ -342,7 +342,7 @@ func TestWrongPhase1(t *testing.T) {
 			t.Errorf("%s is another: %v", what, err)
 		}
 	}
-	// The end of a contribution without its challenge is gnark's way too.
+	// gnark too accepts a contribution that ends without its challenge.
 	if err := verify(append(bytes.Clone(good[:at]), 0)); err != nil {
 		t.Errorf("without the challenge: %v", err)
 	}
@@ -414,8 +414,8 @@ func TestWrongPhase2(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles cuts files, changes a bit in each part, and puts points outside of the
-// subgroup into them.
+// TestDamagedFiles cuts files, changes a bit in each part, and puts in points outside of the
+// subgroup.
 func TestDamagedFiles(t *testing.T) {
 	const s1, s2 = bls12381.SizeOfG1AffineCompressed, bls12381.SizeOfG2AffineCompressed
 	c, ctx := mpcsetup.BLS12381, t.Context()
@@ -485,7 +485,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// outsideOfSubgroup returns a point of BLS12-381 that is on the curve.
+// outsideOfSubgroup returns a point of BLS12-381 that is on the curve but not in the subgroup.
 func outsideOfSubgroup(t *testing.T) [bls12381.SizeOfG1AffineCompressed]byte {
 	t.Helper()
 	var p bls12381.G1Affine
@@ -499,8 +499,8 @@ func outsideOfSubgroup(t *testing.T) [bls12381.SizeOfG1AffineCompressed]byte {
 	}
 }
 
-// TestDeathAndEnd kills the backend at each call that computes in turn, and ends the context
-// in the middle: a contribution is whole, or there is none.
+// TestDeathAndEnd kills the backend at each of its computing calls in turn, and ends the context in
+// the middle. A contribution is complete or there is none.
 func TestDeathAndEnd(t *testing.T) {
 	defer mpcsetup.Part(7)()
 	c := mpcsetup.BN254
@@ -563,8 +563,8 @@ func (c *counter) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestContributionIsWiped wants the numbers that a contribution drew gone from memory, in
-// Montgomery form and as numbers, and some of what is computed from them.
+// TestContributionIsWiped: the numbers that a contribution drew are gone from memory, in Montgomery
+// form and as numbers, and so is some of what was computed from them.
 func TestContributionIsWiped(t *testing.T) {
 	c, p := mpcsetup.BN254, mpcsetup.BN254.NewPhase1(64)
 	var drawn, redrawn counter

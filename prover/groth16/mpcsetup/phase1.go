@@ -21,8 +21,8 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/programs"
 )
 
-// Phase1 is a contribution to the powers of tau: gnark's Phase1, which shows none of its
-// fields. One goroutine uses it at a time.
+// Phase1 is a contribution to the powers of tau. It has the contents of gnark's Phase1, which
+// exports none of its fields. One goroutine uses it at a time.
 type Phase1[P1, P2, U any] struct {
 	powers    powers[P1, P2]
 	proofs    [3]U // of tau, alpha and beta
@@ -31,8 +31,8 @@ type Phase1[P1, P2, U any] struct {
 	curve backend.Curve
 }
 
-// The numbers by which gnark keeps proofs apart: of tau, alpha and beta in phase 1, of delta
-// and the first sigma in phase 2.
+// The numbers by which gnark distinguishes proofs: of tau, alpha and beta in phase 1, of delta and
+// the first sigma in phase 2.
 const (
 	ofTau = iota
 	ofAlpha
@@ -42,11 +42,11 @@ const (
 	ofSigma = 1
 )
 
-// largest is the size of the largest domain: its 2n-1 powers are in one vector.
+// largest is the size of the largest domain. Its 2n-1 powers are in one vector.
 const largest = backend.MaxCount / 2
 
-// NewPhase1 returns what the first participant contributes to, for circuits of n constraints
-// at most. It panics unless n is a power of two from 2 on.
+// NewPhase1 returns what the first participant contributes to, for circuits of at most n
+// constraints. It panics unless n is a power of two and at least 2.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) NewPhase1(n int) *Phase1[P1, P2, U] {
 	if n < 2 || n > largest || bits.OnesCount(uint(n)) != 1 {
 		panic(fmt.Sprintf("mpcsetup: a domain of %d elements: a power of two from 2 to %d is possible", n, largest))
@@ -64,13 +64,13 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) emptyPhase1() *Phase1[P1, P2, U] {
 	return &Phase1[P1, P2, U]{curve: c.g1.Group.Curve()}
 }
 
-// Len returns the size of the domain: the most constraints of a circuit.
+// Len returns the size of the domain: the most constraints that a circuit may have.
 func (p *Phase1[P1, P2, U]) Len() int { return len(p.powers.tau2) }
 
-// Challenge returns the hash of the contribution before this one, or nothing for the first.
+// Challenge returns the hash of the contribution before this one, which is empty for the first.
 func (p *Phase1[P1, P2, U]) Challenge() []byte { return bytes.Clone(p.challenge) }
 
-// WriteTo writes what gnark's Phase1 writes. This process compresses the points.
+// WriteTo writes the contribution in gnark's format. This process compresses the points.
 func (p *Phase1[P1, P2, U]) WriteTo(to io.Writer) (int64, error) {
 	w := &counting{to: to}
 	for i := range p.proofs {
@@ -90,7 +90,7 @@ func (p *Phase1[P1, P2, U]) WriteTo(to io.Writer) (int64, error) {
 	return w.n, w.err
 }
 
-// counting counts what was written, and writes nothing after an error.
+// counting counts the bytes written. It writes nothing after an error.
 type counting struct {
 	to  io.Writer
 	n   int64
@@ -109,7 +109,7 @@ func (w *counting) write(b []byte) {
 	}
 }
 
-// writePoints writes compressed points, which all processors make some thousands at a time.
+// writePoints writes points compressed. All processors compress them, some thousands at a time.
 func writePoints[P any](w *counting, of backend.Element, points []P) {
 	const piece = 1 << 16
 	size := backend.Compressed.Bytes(of)
@@ -129,7 +129,7 @@ func writePoints[P any](w *counting, of backend.Element, points []P) {
 	}
 }
 
-// hashOf returns the hash of a contribution as it is written.
+// hashOf returns the hash of a contribution as WriteTo writes it.
 func hashOf(p io.WriterTo) ([]byte, error) {
 	h := sha256.New()
 	if _, err := p.WriteTo(h); err != nil {
@@ -138,10 +138,10 @@ func hashOf(p io.WriterTo) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// ReadPhase1 reads what WriteTo of gnark's Phase1, or of this, has written. The engine
-// decompresses the points and checks that they are on the curve and in the group of order r.
-// What is damaged is backend.ErrInvalidInput, and the error names the place. Memory is taken
-// as bytes arrive, and no byte behind the contribution is read.
+// ReadPhase1 reads what WriteTo of this Phase1 or of gnark's has written. The engine decompresses
+// the points and checks that they are on the curve and in the group of order r. If anything is
+// damaged, the error is backend.ErrInvalidInput and names the place. Memory is taken as bytes
+// arrive. No byte after the contribution is read.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase1(ctx context.Context, e *engine.Engine, from io.Reader) (*Phase1[P1, P2, U], error) {
 	p := c.emptyPhase1()
 	err := on(ctx, e, func(e *engine.Engine) (err error) {
@@ -162,7 +162,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase1(ctx context.Context, e *
 	return p, nil
 }
 
-// ReadCommons reads what WriteTo of gnark's SrsCommons has written, as ReadPhase1 does.
+// ReadCommons reads what WriteTo of gnark's SrsCommons has written. It checks as ReadPhase1 does.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadCommons(ctx context.Context, e *engine.Engine, from io.Reader) (commons *C, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {
 		v, err := c.readPowers(ctx, e, from)
@@ -200,12 +200,12 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *
 	return v, nil
 }
 
-// behind puts a point in front of others.
+// behind returns others behind the point first.
 func behind[P any](first P, others []P) []P { return append([]P{first}, others...) }
 
-// ContributePhase1 adds a contribution to p: it multiplies tau, alpha and beta by random
-// numbers, and proves that it knows them. After an error p is as it was. See the package's
-// documentation for what becomes of the numbers.
+// ContributePhase1 adds a contribution to p: it multiplies tau, alpha and beta by random numbers,
+// and proves that it knows these. After an error p is unchanged. The package's documentation says
+// what becomes of the numbers.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase1(ctx context.Context, e *engine.Engine,
 	p *Phase1[P1, P2, U], opts ...Option) error {
 	return on(ctx, e, func(e *engine.Engine) error {
@@ -233,7 +233,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase1(ctx context.Contex
 	})
 }
 
-// multiplied returns powers of tau, alpha and beta times x[0], x[1] and x[2].
+// multiplied returns the powers with tau, alpha and beta multiplied by x[0], x[1] and x[2].
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiplied(ctx context.Context, e *engine.Engine,
 	v *powers[P1, P2], x []S, opts []Option) (*powers[P1, P2], error) {
 	n := len(v.tau2)
@@ -262,9 +262,9 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiplied(ctx context.Context, e *
 	return to, nil
 }
 
-// VerifyPhase1Step does what gnark's Phase1.Verify does: it checks that next is a
-// contribution to p, which is correct. What is wrong is backend.ErrInvalidInput. It sets
-// the challenge of next if that has none, as gnark does.
+// VerifyPhase1Step does what gnark's Phase1.Verify does: it checks that next is a contribution to
+// p, which must be correct. If not, the error is backend.ErrInvalidInput. It sets the challenge of
+// next if next has none, as gnark does.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Context, e *engine.Engine,
 	p, next *Phase1[P1, P2, U], opts ...Option) error {
 	return on(ctx, e, func(e *engine.Engine) error {
@@ -300,13 +300,13 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Contex
 	})
 }
 
-// geometric checks that each vector is powers of one number, up to a factor. For random r
-// and d, with sums over all vectors k of a group and over i but for the last,
+// geometric checks that each vector is the powers of one number, times a factor. With random r and
+// d, and sums over all vectors k of a group and over all i except the last,
 //
 //	T = sum d_k r^i A_k[i]  and  R = sum d_k r^i A_k[i+1]
 //
-// have the ratio of the other group's. One MSM a vector is enough, since R is T without its
-// first terms, with one more at the end, divided by r.
+// must have the same ratio in both groups. One MSM for each vector is enough: R is T without its
+// first terms and with one more at the end, divided by r.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) geometric(ctx context.Context, e *engine.Engine, v *powers[P1, P2], opts []Option) error {
 	by, err := c.random(ctx, len(v.tau1))
 	if err != nil {
@@ -335,7 +335,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) geometric(ctx context.Context, e *e
 	return nil
 }
 
-// ratio returns T and R of some vectors. sums are those of the vectors' own.
+// ratio returns T and R of some vectors. sums has each vector's sum.
 func ratio[P, S any](ops *group.Ops[P, S], fr *group.Field[S], vectors [][]P, sums []P, by, d []S) (t, shifted P) {
 	inverse := fr.Inverse(by[1])
 	var all, others []group.Term[P]
@@ -353,9 +353,9 @@ func ratio[P, S any](ops *group.Ops[P, S], fr *group.Field[S], vectors [][]P, su
 	return t, ops.Sum(append(others, term(t, inverse))...)
 }
 
-// SealPhase1 returns what phase 2 of all circuits begins with: it multiplies the numbers of
-// the last contribution by those that a beacon gives, as gnark's Phase1.Seal does. p stays
-// as it is. The beacon is of a time after the last contribution, and public.
+// SealPhase1 returns the powers with which phase 2 of every circuit begins: it multiplies the
+// numbers of the last contribution by those that a beacon gives, as gnark's Phase1.Seal does. p is
+// unchanged. The beacon is public, and from a time after the last contribution.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase1(ctx context.Context, e *engine.Engine,
 	p *Phase1[P1, P2, U], beacon []byte, opts ...Option) (commons *C, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {
@@ -372,9 +372,9 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase1(ctx context.Context, e *
 	return commons, err
 }
 
-// VerifyPhase1 does what gnark's VerifyPhase1 does: it checks all contributions to a new
-// phase of a domain of n elements, in their order, and seals the last. OnPoints hears of each
-// contribution, and of the seal.
+// VerifyPhase1 does what gnark's VerifyPhase1 does: it checks all contributions to a new phase with
+// a domain of n elements, in their order, and seals the last. OnPoints reports each contribution
+// and the seal.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1(ctx context.Context, e *engine.Engine,
 	n int, beacon []byte, contributions []*Phase1[P1, P2, U], opts ...Option) (commons *C, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {

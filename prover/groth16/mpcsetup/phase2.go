@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/programs"
 )
 
-// phase2 is where the fields of a gnark Phase2 are.
+// phase2 points to the fields of a gnark Phase2.
 type phase2[P1, P2, U any] struct {
 	delta1    *P1
 	z, pkk    *[]P1
@@ -29,10 +29,10 @@ type phase2[P1, P2, U any] struct {
 	all       io.WriterTo
 }
 
-// mostCommitments is what the numbers of their proofs allow.
+// mostCommitments is how many commitments the numbers of their proofs allow.
 const mostCommitments = math.MaxUint8
 
-// ReadPhase2 reads what WriteTo of gnark's Phase2 has written, as ReadPhase1 does.
+// ReadPhase2 reads what WriteTo of gnark's Phase2 has written. It checks as ReadPhase1 does.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase2(ctx context.Context, e *engine.Engine, from io.Reader) (*Q, error) {
 	q := new(Q)
 	p := c.phase2(q)
@@ -78,7 +78,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase2(ctx context.Context, e *
 	return q, nil
 }
 
-// consistent checks the numbers of a phase's vectors.
+// consistent checks the lengths of a phase's vectors.
 func (p *phase2[P1, P2, U]) consistent() error {
 	n := len(*p.sigma)
 	if len(*p.sigmaCKK) != n || len(*p.proofs) != n || n > mostCommitments {
@@ -88,9 +88,9 @@ func (p *phase2[P1, P2, U]) consistent() error {
 	return nil
 }
 
-// ContributePhase2 does what gnark's Phase2.Contribute does: it multiplies delta and the
-// sigmas by random numbers, and proves that it knows them. After an error q is as it was.
-// See the package's documentation for what becomes of the numbers.
+// ContributePhase2 does what gnark's Phase2.Contribute does: it multiplies delta and the sigmas by
+// random numbers, and proves that it knows these. After an error q is unchanged. The package's
+// documentation says what becomes of the numbers.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase2(ctx context.Context, e *engine.Engine, q *Q, opts ...Option) error {
 	p := c.phase2(q)
 	if err := p.consistent(); err != nil {
@@ -120,7 +120,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase2(ctx context.Contex
 	})
 }
 
-// multiply sets the points of a phase to those of another with delta and the sigmas times x.
+// multiply sets the points of a phase to those of another, with delta and the sigmas multiplied by
+// x.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiply(ctx context.Context, e *engine.Engine,
 	to, p *phase2[P1, P2, U], x []S, opts []Option) error {
 	inverse := make([]S, 1)
@@ -147,9 +148,9 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiply(ctx context.Context, e *en
 	return nil
 }
 
-// VerifyPhase2Step does what gnark's Phase2.Verify does: it checks that next is a
-// contribution to q, which is correct. What is wrong is backend.ErrInvalidInput. It sets
-// the challenge of next if that has none, as gnark does.
+// VerifyPhase2Step does what gnark's Phase2.Verify does: it checks that next is a contribution to
+// q, which must be correct. If not, the error is backend.ErrInvalidInput. It sets the challenge of
+// next if next has none, as gnark does.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2Step(ctx context.Context, e *engine.Engine, q, next *Q, opts ...Option) error {
 	p, n := c.phase2(q), c.phase2(next)
 	if err := n.consistent(); err != nil {
@@ -168,7 +169,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2Step(ctx context.Contex
 		if !slices.EqualFunc(before, after, same) || len(*p.sigma) != len(*n.sigma) {
 			return fmt.Errorf("%w: a contribution of other numbers of points than the one before it", backend.ErrInvalidInput)
 		}
-		// Of each vector the sum with random factors is enough.
+		// For each vector it is enough to check one sum with random factors.
 		longest := 0
 		for _, v := range before {
 			longest = max(longest, len(v))
@@ -202,9 +203,9 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2Step(ctx context.Contex
 	})
 }
 
-// SealPhase2 returns the keys of a circuit: it multiplies the numbers of the last
-// contribution by those that a beacon gives, as gnark's Phase2.Seal does. q stays as it is.
-// The keys share memory with evaluations and commons.
+// SealPhase2 returns the keys of a circuit: it multiplies the numbers of the last contribution by
+// those that a beacon gives, as gnark's Phase2.Seal does. q is unchanged. The keys share memory
+// with evaluations and commons.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase2(ctx context.Context, e *engine.Engine, q *Q,
 	commons *C, evaluations *E, beacon []byte, opts ...Option) (pk groth16.ProvingKey, vk groth16.VerifyingKey, err error) {
 	p := c.phase2(q)
@@ -227,9 +228,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase2(ctx context.Context, e *
 	return pk, vk, err
 }
 
-// VerifyPhase2 does what gnark's VerifyPhase2 does: it checks all contributions for a
-// circuit, in their order, and seals the last. OnPoints hears of the beginning, of each
-// contribution and of the seal.
+// VerifyPhase2 does what gnark's VerifyPhase2 does: it checks all contributions for a circuit, in
+// their order, and seals the last. OnPoints reports the beginning, each contribution and the seal.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2(ctx context.Context, e *engine.Engine,
 	r1cs *R, commons *C, beacon []byte, contributions []*Q, opts ...Option) (pk groth16.ProvingKey, vk groth16.VerifyingKey, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {

@@ -67,9 +67,9 @@ type plan struct {
 type step struct {
 	levels []level
 	short  bool // no level is worth sharing
-	needs  int  // the first so many parts that wait have to be done before
-	// waiting parts can be solved after the levels, and checks when those of all steps so far
-	// are done.
+	needs  int  // how many waiting parts, counted from the first, must be done before this step
+	// waiting are the parts that may be solved after the levels. When those of all steps so far are
+	// done, the plan's first checks checks may be solved.
 	waiting []int32
 	checks  int
 }
@@ -645,9 +645,9 @@ func (p *planner) wait(in *constraint.PackedInstruction, l, before int) *open {
 	return o
 }
 
-// awaits notes in p.reads which parts a waiting instruction of level l reads. It returns how
-// many of its own step have to be solved before it, one after the other, and the first level
-// that needs what it sets.
+// awaits adds to p.reads the parts that a waiting instruction of level l reads. depth is how many
+// parts of its step must be solved before it, one after the other. first is the first level that
+// needs what it sets.
 func (p *planner) awaits(in *constraint.PackedInstruction, l, before int) (depth int, first int32) {
 	first = p.end
 	reads := p.reads[:0]
@@ -698,8 +698,9 @@ func (o *open) ask(table int, t *entries) {
 	o.asked[table] = len(t.parts)
 }
 
-// open returns the part of a step for what reads so many others of the step one after the
-// other, and what a step needs: parts that are needed within twice the time are one.
+// open returns the part of a step for instructions that have depth others of the step before them,
+// and are needed by the step needed. Instructions that are needed within twice the time share a
+// part.
 func (p *planner) open(before, step, depth, needed int) (*open, int32) {
 	soon := bits.Len(uint(needed - step))
 	for i, o := range p.parts[before:] {

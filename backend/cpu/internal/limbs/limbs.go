@@ -1,5 +1,5 @@
-// Package limbs multiplies and reduces long numbers, whose limbs have 64 bits, the lowest
-// first. Time and addresses depend on lengths alone.
+// Package limbs multiplies and reduces long numbers. Their limbs have 64 bits, the lowest first.
+// Time and addresses depend only on lengths.
 package limbs
 
 import "math/bits"
@@ -27,15 +27,15 @@ func mulGeneric(t, x, y []uint64) {
 	}
 }
 
-// sqrGeneric computes Sqr in Go. It computes products of two different limbs once, and
-// doubles them.
+// sqrGeneric computes Sqr in Go. It computes each product of two different limbs once and doubles
+// it.
 func sqrGeneric(t, x []uint64) {
 	n := len(x)
 	clear(t[:2*n])
 	for i, v := range x {
 		t[n+i] = mulAddGeneric(t[2*i+1:n+i], x[i+1:], v)
 	}
-	var carry, up uint64 // up is the bit that doubling moves to the next limb
+	var carry, up uint64 // up is the bit that a doubling moves to the next limb
 	for i, v := range x {
 		hi, lo := bits.Mul64(v, v)
 		a, b := t[2*i], t[2*i+1]

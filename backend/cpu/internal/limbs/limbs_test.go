@@ -10,7 +10,7 @@ import (
 
 var rng = rand.New(rand.NewPCG(1, 2))
 
-// number returns n limbs, many of which carry.
+// number returns n limbs, many of them all ones, so that carries are frequent.
 func number(n int) []uint64 {
 	x := make([]uint64, n)
 	for i := range x {
@@ -25,7 +25,7 @@ func number(n int) []uint64 {
 	return x
 }
 
-// TestAgainstGo holds the processor's instructions against Go.
+// TestAgainstGo compares the assembly with the code in Go.
 func TestAgainstGo(t *testing.T) {
 	for n := range 40 {
 		for range 200 {
@@ -52,7 +52,7 @@ func TestAgainstGo(t *testing.T) {
 			}
 			m := number(n)
 			m[0] |= 1
-			above := m[n-1] >> 63 & y & 1 // so that it is below 2m, at least at the top
+			above := m[n-1] >> 63 & y & 1 // so that the value is below 2m, at least in the top limb
 			Subtract(p, a, m, above)
 			if subtractGeneric(q, a, m, above); !slices.Equal(p[:n], q[:n]) {
 				t.Fatalf("%d above %x less %x: %x, want %x", above, a, m, p[:n], q[:n])
@@ -68,7 +68,7 @@ func TestAgainstGo(t *testing.T) {
 	}
 }
 
-// TestMul multiplies by hand what carries everywhere, and reduces by a modulus.
+// TestMul multiplies and reduces numbers with carries everywhere, whose results are known.
 func TestMul(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		x, p := slices.Repeat([]uint64{^uint64(0)}, n), make([]uint64, 2*n)
@@ -85,8 +85,8 @@ func TestMul(t *testing.T) {
 		}
 		before := slices.Clone(p)
 		above := Reduce(p, m, -inverse)
-		// The limbs below are zeros, but they are not written: what is above them is
-		// t plus a multiple of m, which the multiples of each row tell.
+		// Reduce does not write the lower limbs, which are zeros. The upper limbs are t plus a
+		// multiple of m, and the factor of each row gives the multiple.
 		sum, top := before, uint64(0)
 		for i := range n {
 			a := mulAddGeneric(sum[i:i+n], m, -inverse*sum[i])

@@ -4,11 +4,11 @@ package limbs
 
 import "golang.org/x/sys/cpu"
 
-// twoChains reports whether the processor can add with two carries that are kept apart.
+// twoChains reports whether the processor can keep two chains of carries apart (ADX).
 var twoChains = cpu.X86.HasADX && cpu.X86.HasBMI2
 
-// MulAdd sets z += x y and returns the limb above. x has len(z) limbs, or more, which are
-// not used.
+// MulAdd sets z += x y and returns the limb above z. x has at least len(z) limbs; more are not
+// used.
 func MulAdd(z, x []uint64, y uint64) (above uint64) {
 	if n := len(z); twoChains && n > 0 {
 		return mulAddADX(&z[0], &x[:n][0], n, y)
@@ -27,7 +27,7 @@ func Mul(t, x, y []uint64) {
 
 // Sqr sets t = x^2. x has n limbs, t 2n.
 func Sqr(t, x []uint64) {
-	if n := len(x); twoChains && n >= 8 { // below, all products are as fast
+	if n := len(x); twoChains && n >= 8 { // below 8 limbs all products are as fast
 		sqrADX(&t[:2*n][0], &x[0], n)
 		return
 	} else if twoChains {
@@ -37,9 +37,9 @@ func Sqr(t, x []uint64) {
 	sqrGeneric(t, x)
 }
 
-// Reduce adds to t the multiple of m whose sum with it ends in n limbs of zeros: what is
-// left is t / 2^(64n) modulo m, in the upper n limbs and the bit above them, which is
-// returned. m has n limbs, t 2n; minus is -1/m modulo 2^64.
+// Reduce adds to t the multiple of m that makes its lower n limbs zero. The upper n limbs, with the
+// returned bit above them, are then t / 2^(64n) modulo m. m has n limbs and t 2n. minus is -1/m
+// modulo 2^64.
 func Reduce(t, m []uint64, minus uint64) (above uint64) {
 	if n := len(m); twoChains && n > 0 {
 		return reduceADX(&t[:2*n][0], &m[0], n, minus)
@@ -47,8 +47,8 @@ func Reduce(t, m []uint64, minus uint64) (above uint64) {
 	return reduceGeneric(t, m, minus)
 }
 
-// Subtract sets z to x, which has the bit above over its limbs and is below 2m, modulo m.
-// z may be x.
+// Subtract sets z to x modulo m. above is the bit above x's limbs, and x with it is below 2m. z may
+// be x.
 func Subtract(z, x, m []uint64, above uint64) {
 	if n := len(m); twoChains && n > 0 {
 		subtractBMI2(&z[:n][0], &x[:n][0], &m[0], n, above)
@@ -57,7 +57,7 @@ func Subtract(z, x, m []uint64, above uint64) {
 	subtractGeneric(z, x, m, above)
 }
 
-// These do the same for n >= 1 limbs.
+// These do the same in assembly, for n >= 1 limbs.
 
 //go:noescape
 func mulAddADX(z, x *uint64, n int, y uint64) (above uint64)

@@ -10,7 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// slow is a Kernel whose sums begin, and then wait until they may go on.
+// slow is a Kernel whose sums begin and then wait until they may go on.
 type slow struct {
 	Kernel
 	begun chan []byte // the scalars of a sum that has begun
@@ -30,9 +30,9 @@ func (s *slowSum) Add(points, scalars []byte) error {
 	return s.Sum.Add(points, scalars)
 }
 
-// TestCancelledCallWaitedForItsChunk, 8 s at 2^20 on two busy cores: it returns
-// at once, while a chunk is computed. Its scalars are the caller's again, its
-// bases are freed when the chunk has ended, and the copy is wiped.
+// TestCancelledCallWaitedForItsChunk: that took 8 s at 2^20 on two busy cores. Now the call returns
+// at once while its chunk is computed. The caller has the scalars back, the bases are freed when
+// the chunk has ended, and the copy is wiped.
 func TestCancelledCallWaitedForItsChunk(t *testing.T) {
 	const n = 100
 	b, _, _, scalars := given(t, 0, 0, n)
@@ -61,7 +61,7 @@ func TestCancelledCallWaitedForItsChunk(t *testing.T) {
 		t.Fatal("the cancelled call waits for what it computes")
 	}
 	want := bytes.Clone(scalars)
-	clear(scalars) // the race detector sees who else touches them
+	clear(scalars) // the race detector sees whether somebody else touches them
 	if !bytes.Equal(copied, want) {
 		t.Error("the chunk is computed on the caller's scalars")
 	}
@@ -88,8 +88,8 @@ func TestCancelledCallWaitedForItsChunk(t *testing.T) {
 	}
 }
 
-// TestCallsGivenUpDoNotPileUp: there is room for so many scalars on copies, and
-// who waits for it can be cancelled.
+// TestCallsGivenUpDoNotPileUp: the number of scalars on copies is bounded, and a call that waits
+// for room can be cancelled.
 func TestCallsGivenUpDoNotPileUp(t *testing.T) {
 	const n = 10
 	b, _, id, scalars := given(t, 0, 0, n)
@@ -102,7 +102,7 @@ func TestCallsGivenUpDoNotPileUp(t *testing.T) {
 	if _, err := b.MSM(ctx, job); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a call without room: %v", err)
 	}
-	// A call that cannot be given up needs none.
+	// A call that cannot be given up needs no room.
 	if _, err := b.MSM(context.Background(), job); err != nil {
 		t.Error(err)
 	}

@@ -14,8 +14,7 @@ func FirstNotBelow(elements []byte, m layout.Modulus) int {
 	return first(len(elements)/size, func(i int) bool { return layout.FirstNotBelow(elements[i*size:(i+1)*size], m) >= 0 })
 }
 
-// first returns the smallest i below n with bad(i), or -1. It looks for it on all
-// processors.
+// first returns the smallest i below n for which bad(i) is true, or -1. All processors look for it.
 func first(n int, bad func(int) bool) int {
 	parts := min(runtime.GOMAXPROCS(0), n/256+1)
 	found := make([]int, parts)
@@ -32,7 +31,7 @@ func first(n int, bad func(int) bool) int {
 			return nil
 		})
 	}
-	_ = g.Wait() // no part returns an error
+	_ = g.Wait() // the parts return no errors
 	for _, i := range found {
 		if i >= 0 {
 			return i

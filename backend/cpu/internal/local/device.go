@@ -22,7 +22,7 @@ func device() backend.Device {
 	}
 }
 
-// memory returns the machine's memory in bytes, or 0 when not known.
+// memory returns the machine's memory in bytes, or 0 if it is unknown.
 func memory() uint64 {
 	kib, err := strconv.ParseUint(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // maxTasks is gnark-crypto's own limit.
 const maxTasks = 1024
 
-// Fast returns the table of groups on gnark-crypto's MultiExp. An MSM uses at most tasks
-// goroutines, and never more than 1024; 0 lets gnark-crypto choose.
+// Fast returns the kernels of all groups, on gnark-crypto's MultiExp. An MSM uses at most tasks
+// goroutines, and never more than 1024. With 0 gnark-crypto chooses.
 func Fast(tasks int) func(backend.Curve, backend.Group) Kernel {
 	tasks = min(max(tasks, 0), maxTasks)
 	return func(c backend.Curve, g backend.Group) Kernel { return fast{curves.MSMsOf(c, g), tasks} }

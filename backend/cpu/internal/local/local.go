@@ -1,6 +1,6 @@
-// Package local computes MSMs in this process: what backend/cpu and
-// backend/cpu/msm share. The one adds vectors and numbers to it; the other is all
-// that a program has to be linked with which wants sums only.
+// Package local computes MSMs in this process. It is what backend/cpu and backend/cpu/msm share:
+// the first adds vectors, points and numbers; the second is for programs that must be linked with
+// nothing more.
 package local
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// Kernel computes over one group. Points and scalars come as bytes that are
-// whole elements, aligned to 8 bytes, and are only read.
+// Kernel computes over one group. Points and scalars come as bytes of whole elements, aligned to 8
+// bytes. It only reads them.
 type Kernel interface {
 	// NewSum starts a sum at infinity.
 	NewSum() Sum
@@ -33,13 +33,12 @@ type Sum interface {
 	Affine() []byte
 }
 
-// Backend is a backend in this process: it keeps bases, checks what is given and
-// leaves the arithmetic to a Kernel. It keeps spaces, each an S, for whoever has
-// programs over them.
+// Backend is a backend in this process. It keeps bases and checks arguments; a Kernel does the
+// arithmetic. It also keeps spaces, each an S, for a backend that adds programs.
 type Backend[S any] struct {
 	About     backend.Info
-	Chunk     int // points that are computed at a time, at most
-	Parallel  int // jobs computed at the same time, at most
+	Chunk     int // the most points that are computed at a time
+	Parallel  int // the most jobs that are computed at the same time
 	Residents *resident.Set[Kept, S]
 	Meter     resident.Meter
 
@@ -53,8 +52,8 @@ type Kept struct {
 	Points []byte
 }
 
-// New makes a backend of MSMs. A chunk of 0 points is DefaultChunk, parallel of 0
-// jobs DefaultParallel.
+// New returns a backend of MSMs. A chunk of 0 is DefaultChunk, and parallel of 0 is
+// DefaultParallel.
 func New[S any](name string, chunk, parallel int, group func(backend.Curve, backend.Group) Kernel) *Backend[S] {
 	if chunk <= 0 {
 		chunk = DefaultChunk
@@ -81,11 +80,11 @@ func New[S any](name string, chunk, parallel int, group func(backend.Curve, back
 const (
 	// DefaultChunk is the most points that an MSM takes at a time.
 	DefaultChunk = 1 << 22
-	// DefaultParallel is the most jobs that are computed at the same time. One MSM
-	// leaves processors idle: gnark-crypto deals out some 20 windows, and adds up
-	// their sums alone. On 16 cores a second job at the same time makes the MSMs of
-	// a Groth16 proof 10 to 20 % faster, a fourth another 3 %, more nothing; on two
-	// cores it makes no difference.
+	// DefaultParallel is the most jobs that are computed at the same time. One MSM leaves
+	// processors idle: gnark-crypto shares out some 20 windows and adds up their sums on one
+	// processor. On 16 cores a second job at the same time makes the MSMs of a Groth16 proof 10 to
+	// 20 % faster, a fourth another 3 %, and more jobs nothing. On two cores it makes no
+	// difference.
 	DefaultParallel = 4
 )
 
@@ -136,7 +135,7 @@ func (l *Backend[S]) LoadBases(ctx context.Context, b backend.Bases) (_ backend.
 	return l.Residents.AddBases(b.Elements(), k), nil
 }
 
-// own returns the points of b in memory: b.Bytes itself, or a copy of anything else.
+// own returns the points of b in memory: b.Bytes itself, or a copy of any other source.
 func (l *Backend[S]) own(ctx context.Context, b *backend.Bases) ([]byte, error) {
 	if b.File == nil && b.Pieces == nil {
 		_, err := layout.View[uint64](b.Bytes)
@@ -150,7 +149,7 @@ func (l *Backend[S]) own(ctx context.Context, b *backend.Bases) ([]byte, error) 
 	return points, b.Read(ctx, points)
 }
 
-// check refuses a coordinate that is not below q and a point off the curve.
+// check refuses a coordinate not below q and a point off the curve.
 func (k *Kept) check(ctx context.Context, b *backend.Bases) error {
 	const part = 1 << 14
 	size, fp := b.Curve.PointBytes(b.Group), b.Curve.FieldBytes()
@@ -184,7 +183,7 @@ func (l *Backend[S]) Close() error {
 	return nil
 }
 
-// Usage implements backend.Metered. Calls wait for no turn.
+// Usage implements backend.Metered. No call waits for a turn.
 func (l *Backend[S]) Usage() backend.Usage {
 	return backend.Usage{Devices: []backend.DeviceUsage{l.Meter.Usage()}}
 }
@@ -212,19 +211,19 @@ func (l *Backend[S]) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, e
 	return p.Answers, nil
 }
 
-// Program is a valid program that is run.
+// Program is a valid program that runs.
 type Program[S any] struct {
 	*Backend[S]
 	*Call
 	Used    *resident.Used[Kept, S]
 	Steps   []backend.Step
 	Answers [][]byte
-	// At is the memory of a range; nil where there are no spaces.
+	// At returns the memory of a range. It is nil if there are no spaces.
 	At func(backend.Range) []byte
 }
 
-// Jobs computes the jobs that follow one another from step first on, some chains of them
-// at a time, and tells how many they are. The first error ends the others early.
+// Jobs computes the jobs that follow one another from step first on, several chains at a time, and
+// returns their number n. The first error ends the others early.
 func (p *Program[S]) Jobs(ctx context.Context, first int) (n int, err error) {
 	chains := p.chains(first)
 	g, ctx := errgroup.WithContext(ctx)
@@ -241,7 +240,7 @@ func (p *Program[S]) Jobs(ctx context.Context, first int) (n int, err error) {
 		})
 	}
 	err = g.Wait()
-	for i := first; err == nil && i < first+n; i++ { // in order, the last one of a place stays
+	for i := first; err == nil && i < first+n; i++ { // in order: of several jobs with one Dst the last counts
 		if dst := p.Steps[i].(backend.Job).Dst; dst.Space != 0 {
 			copy(p.At(dst), p.Answers[i])
 			p.Answers[i] = nil
@@ -250,8 +249,8 @@ func (p *Program[S]) Jobs(ctx context.Context, first int) (n int, err error) {
 	return n, err
 }
 
-// chains groups those jobs by whose scalars they use: the jobs of one chain are computed
-// one after the other, since only the first of them waits for scalars.
+// chains groups those jobs by the scalars that they use. The jobs of a chain are computed one after
+// the other, since only its first job waits for scalars.
 func (p *Program[S]) chains(first int) [][]int {
 	var list [][]int
 	at := make(map[int]int) // the chain of each job
@@ -280,7 +279,7 @@ func (p *Program[S]) job(ctx context.Context, j backend.Job) (_ []byte, err erro
 	switch {
 	case j.Src.Space != 0:
 		in.Bytes = p.At(j.Src)
-	case j.SameAs > 0: // all scalars were there for the earlier job
+	case j.SameAs > 0: // the earlier job has waited for all scalars
 		from := p.Steps[j.SameAs-1].(backend.Job)
 		in.Bytes, in.Check = from.Bytes, j.Check || from.Check
 	}
@@ -304,9 +303,9 @@ func (p *Program[S]) job(ctx context.Context, j backend.Job) (_ []byte, err erro
 			return total.Add(points, scalars)
 		}
 		switch {
-		case j.Src.Space != 0: // the backend's own memory
+		case j.Src.Space != 0: // the backend's own memory, which needs no copy
 			err = p.Attempt(ctx, func() error { return add(scalars) })
-		case p.mayEnd || at%8 != 0: // gnark-crypto's type is aligned
+		case p.mayEnd || at%8 != 0: // gnark-crypto's type must be aligned
 			err = p.copies.add(ctx, p.Call, hi-lo, scalars, add)
 		default:
 			err = add(scalars)

@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// given returns a backend with n bases of BN254 G1 and as many scalars.
+// given returns a backend with n bases of BN254 G1, and n scalars.
 func given(t *testing.T, chunk, parallel, n int) (*Backend[struct{}], *fixtures.Points, backend.BasesID, []byte) {
 	t.Helper()
 	b := New[struct{}]("cpu", chunk, parallel, Fast(0))
@@ -93,7 +93,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	if !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("%v", err)
 	}
-	if err := b.FreeBases(t.Context(), id); err != nil { // the use has ended all the same
+	if err := b.FreeBases(t.Context(), id); err != nil { // the use has ended in spite of the error
 		t.Error(err)
 	}
 }
@@ -156,8 +156,8 @@ func TestTooLargeForTheMachine(t *testing.T) {
 	}
 }
 
-// TestJobsAtTheSameTime computes jobs whose scalars come only when the other's are asked
-// for.
+// TestJobsAtTheSameTime computes two jobs, each of which gets its scalars only when those of the
+// other are asked for.
 func TestJobsAtTheSameTime(t *testing.T) {
 	b, _, id, scalars := given(t, 0, 2, 10)
 	first, second := make(chan struct{}), make(chan struct{})
@@ -181,7 +181,7 @@ func TestJobsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestTheCauseIsTold: the error of a batch is what went wrong, not what ended
+// TestTheCauseIsTold: the error of a batch is the first failure, not that of a job that ended
 // because of it, in whatever order the jobs are.
 func TestTheCauseIsTold(t *testing.T) {
 	b, _, id, scalars := given(t, 0, 3, 10)
@@ -199,7 +199,7 @@ func TestTheCauseIsTold(t *testing.T) {
 			t.Errorf("%d: %v, %v", at, r, err)
 		}
 	}
-	// A producer that was cancelled by itself is a cause as well.
+	// A producer that was cancelled by somebody else is a cause too.
 	given := job(func(context.Context, int) error { return context.Canceled })
 	if r, err := b.MSM(t.Context(), []backend.Job{given, given}); r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", r, err)

@@ -1,5 +1,5 @@
-// Package cudatest is what the tests of the CUDA backend's rooms share: where
-// they run, on a GPU or on the fake driver, and over which groups.
+// Package cudatest is what the tests of the CUDA backend's packages share: whether they run on a
+// GPU or on the fake driver, and over which groups.
 package cudatest
 
 import (
@@ -20,12 +20,12 @@ import (
 // AllGroups is the default of the flag -groups.
 const AllGroups = "bn254/g1,bls12-377/g1,bls12-381/g1,bw6-761/g1,bn254/g2,bls12-377/g2,bls12-381/g2,bw6-761/g2"
 
-// kernels is the variable that names the fake driver's kernels: it is set where
-// scripts/test-cuda-fake runs the tests.
+// kernels is the environment variable that names the fake driver's kernels. scripts/test-cuda-fake
+// sets it.
 const kernels = "FAKECUDA_KERNELS"
 
-// WithKernels gives the fake driver the kernels, compiled for the host, before a
-// TestMain runs its tests; elsewhere it does nothing.
+// WithKernels gives the fake driver the kernels, compiled for the host, before a TestMain runs its
+// tests. With another driver it does nothing.
 func WithKernels() {
 	if os.Getenv(kernels) == "" {
 		return
@@ -49,7 +49,7 @@ func WithKernels() {
 // Slow reports whether kernels run on the host, so that tests should be small.
 func Slow() bool { return os.Getenv(kernels) != "" }
 
-// Phases returns a Trace for a device that sums up the phases of the last turn in m.
+// Phases returns a Trace for a device that adds up in m the phases of the last turn.
 func Phases(m map[string]time.Duration) func(context.Context, []backend.StageUsage) {
 	return func(_ context.Context, phases []backend.StageUsage) {
 		clear(m)
@@ -59,8 +59,8 @@ func Phases(m map[string]time.Duration) func(context.Context, []backend.StageUsa
 	}
 }
 
-// OnFake skips a test where the driver is not the fake, and lets it begin as if
-// nothing had failed or been counted.
+// OnFake skips a test unless the driver is the fake one. It resets what has failed or been counted
+// there.
 func OnFake(t testing.TB) {
 	t.Helper()
 	if !Slow() {
@@ -76,7 +76,7 @@ func OnFake(t testing.TB) {
 	t.Cleanup(fakecuda.Reset)
 }
 
-// Fail makes calls of the fake driver fail, and forgets what failed before.
+// Fail makes calls of the fake driver fail by rules, and resets earlier failures.
 func Fail(t testing.TB, rules string) {
 	t.Helper()
 	fakecuda.Reset()
@@ -85,7 +85,7 @@ func Fail(t testing.TB, rules string) {
 	}
 }
 
-// Eventually waits until is holds, 30 s at most.
+// Eventually waits until is returns true, for at most 30 s.
 func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
@@ -95,8 +95,8 @@ func Eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// Opened judges the error of opening a device: where there is none the test is
-// skipped, unless the machine is said to have one, by PIPPIN_GPU=1.
+// Opened judges the error of opening a device. If there is no device it skips the test, unless
+// PIPPIN_GPU=1 says that the machine has one.
 func Opened(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, backend.ErrUnavailable) && os.Getenv("PIPPIN_GPU") == "" {

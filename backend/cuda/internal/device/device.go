@@ -17,20 +17,20 @@ import (
 
 // Options of Open. The zero value is the default.
 type Options struct {
-	// Memory bounds the device memory that is used, in bytes: 0 is what is free
-	// when the device is opened, less a reserve for code.
+	// Memory bounds the device memory in use, in bytes: 0 is what is free when the device is
+	// opened, less a reserve for code.
 	Memory int64
-	// Trace, when set, is told after every turn how long its phases took on the
-	// device (Turn.Mark), in order, with the context of the turn. Device.Usage has
-	// their sums then. It costs time: an event a phase, and waiting for the last.
+	// Trace, if set, is told after every turn how long its phases took on the device (Turn.Mark),
+	// in order, with the context of the turn. Device.Usage then has their sums. It costs an event
+	// for each phase, and a wait for the last.
 	Trace func(ctx context.Context, phases []backend.StageUsage)
 }
 
-// reserve is device memory left to the driver: code, stacks of threads.
+// reserve is device memory left to the driver, for code and the stacks of threads.
 const reserve = 1 << 30
 
-// Device is one open card. Its methods may be called from any goroutine; those
-// of a Turn are its holder's.
+// Device is one open card. Its methods may be called from any goroutine. Those of a Turn may be
+// called only by whoever has the turn.
 type Device struct {
 	driver *driver.Device
 	code   *code
@@ -42,26 +42,25 @@ type Device struct {
 		sums []backend.StageUsage
 	}
 
-	stack   atomic.Int64 // the most bytes that a thread left on its stack since the last wipe
+	stack   atomic.Int64 // the most bytes that a thread has left on its stack since the last wipe
 	erasers struct {
 		sync.Mutex
 		of map[string]*eraser
 	}
 
-	// turns holds the turn while nobody has it: it is a channel, so that waiting
-	// ends with a context.
+	// turns holds the turn while nobody has it. It is a channel, so that waiting for it ends with a
+	// context.
 	turns   chan *Turn
 	waiting atomic.Int64 // calls that wait for the turn
-	sweep   *time.Timer  // wipes when it has gone off
+	sweep   *time.Timer  // its timer starts the wiping of an idle card
 
-	// Under the turn: turns of LongTurn that nobody has, and how many have not ended.
+	// Under the turn: the turns of LongTurn that nobody has, and how many have not ended.
 	idleLong []*Turn
 	long     int
 }
 
-// Open opens the card of an ordinal. Where there is none, no driver or no
-// support in this program, the error wraps backend.ErrUnavailable and says what
-// to do.
+// Open opens the card with an ordinal. Without a device, a driver or support in this program, the
+// error wraps backend.ErrUnavailable and says what to do.
 func Open(ordinal int, o Options) (_ *Device, err error) {
 	drv, err := driver.Open(ordinal, driver.Options{})
 	if err != nil {
@@ -91,14 +90,14 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 	return d, nil
 }
 
-// Driver returns the card for what needs no turn: events, streams of one's own,
-// registered memory. Memory on the card is taken by Turn.
+// Driver returns the card for what needs no turn: events, additional streams, registered memory.
+// Memory on the card is taken through a Turn.
 func (d *Device) Driver() *driver.Device { return d.driver }
 
-// Budget returns the bytes that may be used of the card's memory.
+// Budget returns how many bytes of the card's memory may be used.
 func (d *Device) Budget() int64 { return d.budget.limit }
 
-// Turn waits for the turn to use the card, which its End passes on.
+// Turn waits for the turn to use the card. Turn.End passes it on.
 func (d *Device) Turn(ctx context.Context) (*Turn, error) {
 	t, err := d.wait(ctx)
 	if err != nil {
@@ -108,8 +107,8 @@ func (d *Device) Turn(ctx context.Context) (*Turn, error) {
 	return t, nil
 }
 
-// LongTurn waits for the turn as Turn does. What it returns has streams, work memory and
-// results of its own, which stay while Pause lets others use the card.
+// LongTurn waits for the turn as Turn does. The returned turn has separate streams, work memory and
+// results, which stay while Pause lets others use the card.
 func (d *Device) LongTurn(ctx context.Context) (*Turn, error) {
 	card, err := d.wait(ctx)
 	if err != nil {
@@ -130,7 +129,7 @@ func (d *Device) LongTurn(ctx context.Context) (*Turn, error) {
 // Contended reports whether a call waits for the turn.
 func (d *Device) Contended() bool { return d.waiting.Load() > 0 }
 
-// pass gives the turn to who waits for it.
+// pass gives the turn to a call that waits for it.
 func (d *Device) pass(t *Turn) {
 	d.meter.End()
 	d.turns <- t
@@ -156,11 +155,11 @@ func (d *Device) wait(ctx context.Context) (*Turn, error) {
 	}
 }
 
-// Usage returns how long turns had the card and waited for it, and the energy that the
-// card has used. With a trace it also returns how long phases took on it.
+// Usage returns how long turns had the card and waited for it, and how much energy the card has
+// used. With a trace it also returns how long phases took on it.
 func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
 	used := d.meter.Usage()
-	used.Energy, _ = nvml.Energy(d.driver.Info().UUID) // turns do not wait for it
+	used.Energy, _ = nvml.Energy(d.driver.Info().UUID) // this does not keep turns waiting
 	d.stages.Lock()
 	defer d.stages.Unlock()
 	return used, slices.Clone(d.stages.sums)
@@ -170,7 +169,7 @@ func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
 func (d *Device) Close() error {
 	t, open := <-d.turns
 	for ; open && d.long > 0; t, open = <-d.turns {
-		d.turns <- t // a long turn is paused
+		d.turns <- t // a long turn is paused, and must end first
 		time.Sleep(time.Millisecond)
 	}
 	if !open {

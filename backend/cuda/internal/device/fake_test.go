@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// open opens the fake device. When the test ends it is closed, and everything
-// must have been given back, wiped.
+// open opens the fake device and closes it when the test ends. By then all memory must have been
+// given back, wiped.
 func open(t *testing.T, o Options) *Device {
 	t.Helper()
 	cudatest.OnFake(t)
@@ -66,7 +66,7 @@ func end(t *testing.T, turn *Turn) {
 	}
 }
 
-// all accepts any room.
+// all accepts any remaining room.
 func all(int64) error { return nil }
 
 // content reads what is on the device.
@@ -124,7 +124,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// idles waits until a card that nobody uses has been wiped.
+// idles waits until an idle card has been wiped.
 func idles(t *testing.T, d *Device) {
 	t.Helper()
 	cudatest.Eventually(t, "an idle card is wiped", func() bool {
@@ -134,8 +134,8 @@ func idles(t *testing.T, d *Device) {
 	})
 }
 
-// TestWorkMemoryIsWiped: on an idle card nothing is left of what was secret, whether the
-// turn succeeded or was given up, and what follows is as it was.
+// TestWorkMemoryIsWiped: on an idle card no secret is left, whether the turn succeeded or was given
+// up. The bytes after the secret ones stay as they were.
 func TestWorkMemoryIsWiped(t *testing.T) {
 	const size, secret = 10_000, 6000
 	d := open(t, Options{})
@@ -176,8 +176,8 @@ func TestWorkMemoryIsWiped(t *testing.T) {
 			t.Errorf("%s: results are left in pinned memory", name)
 		}
 	}
-	// Whoever needs a larger place gives the smaller back, and that wiped: the
-	// end of the test looks.
+	// If a turn needs more work memory, the smaller is given back, wiped: the end of the test
+	// checks that.
 	turn := take(t, d)
 	if _, err := turn.Work(size, size); err != nil {
 		t.Fatal(err)
@@ -188,8 +188,8 @@ func TestWorkMemoryIsWiped(t *testing.T) {
 	end(t, turn)
 }
 
-// TestWipedInUse: turns that follow each other are not wiped one by one, and yet nothing
-// secret is kept for long.
+// TestWipedInUse: turns that follow each other are not wiped one by one, but no secret is kept for
+// long.
 func TestWipedInUse(t *testing.T) {
 	const secret = 1000
 	d := open(t, Options{})
@@ -210,8 +210,8 @@ func TestWipedInUse(t *testing.T) {
 	}
 }
 
-// TestLargeMemoryIsKeptLonger: calls that leave gigabytes and take longer than mostKept
-// are not wiped one by one, and nothing is kept for more than a second.
+// TestLargeMemoryIsKeptLonger: calls that leave gigabytes and take longer than mostKept are not
+// wiped one by one, but nothing is kept for more than a second.
 func TestLargeMemoryIsKeptLonger(t *testing.T) {
 	d := open(t, Options{})
 	turn := take(t, d)
@@ -219,7 +219,7 @@ func TestLargeMemoryIsKeptLonger(t *testing.T) {
 	if _, err := turn.Work(there, there); err != nil {
 		t.Fatal(err)
 	}
-	turn.secret, turn.since = 9<<30, time.Now().Add(-2*mostKept) // as a call of 200 ms leaves it
+	turn.secret, turn.since = 9<<30, time.Now().Add(-2*mostKept) // as after a call of 200 ms
 	var left int64
 	turn.OnEnd(func() { left, turn.secret = turn.secret, there })
 	end(t, turn)
@@ -233,8 +233,8 @@ func TestLargeMemoryIsKeptLonger(t *testing.T) {
 	}
 }
 
-// TestThreadsAreWiped: what a kernel left on stacks and in shared memory is
-// overwritten, its stacks by a kernel that reaches as far.
+// TestThreadsAreWiped: what a kernel left on stacks and in shared memory is overwritten, the stacks
+// by a kernel that reaches as far.
 func TestThreadsAreWiped(t *testing.T) {
 	const secret = 0x5ec2e7
 	d := open(t, Options{})
@@ -304,7 +304,8 @@ func TestThreadsAreWiped(t *testing.T) {
 	}
 }
 
-// TestMemoryStays until it is freed, and is wiped then: the end of the test looks.
+// TestMemoryStays: memory stays until it is freed, and is wiped then. The end of the test checks
+// that.
 func TestMemoryStays(t *testing.T) {
 	d := open(t, Options{})
 	turn := take(t, d)
@@ -362,8 +363,8 @@ func (c *cache) Drop() error {
 	return m.Free()
 }
 
-// TestBudget: what is kept, worked with and spare shares one budget, and spare
-// memory goes only when its room is needed.
+// TestBudget: kept memory, work memory and spare memory share one budget. Spare memory is dropped
+// only if its room is needed.
 func TestBudget(t *testing.T) {
 	const budget = 10_000
 	d := open(t, Options{Memory: budget})
@@ -437,8 +438,8 @@ func TestBudget(t *testing.T) {
 	end(t, turn)
 }
 
-// TestMemoryOfALostDevice checks that memory of a lost device is given back without an
-// error, and counted.
+// TestMemoryOfALostDevice: memory of a lost device is given back without an error, and its bytes
+// are counted as free.
 func TestMemoryOfALostDevice(t *testing.T) {
 	const illegalAddress = "700"
 	cudatest.OnFake(t)
@@ -464,7 +465,7 @@ func TestMemoryOfALostDevice(t *testing.T) {
 	}
 }
 
-// TestTrace: the phases of a turn are told once, at its end, and the wipe behind it.
+// TestTrace: the phases of a turn are reported once, at its end, and the wipe after it.
 func TestTrace(t *testing.T) {
 	told := make(chan []backend.StageUsage, 10)
 	d := open(t, Options{Trace: func(ctx context.Context, p []backend.StageUsage) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/kernels"
 )
 
-// code is the kernels on a device, loaded unit by unit when first needed.
+// code is the kernels on a device. Each unit is loaded when it is first needed.
 type code struct {
 	dev *driver.Device
 
@@ -20,13 +20,13 @@ type code struct {
 	kernels map[string]loaded
 }
 
-// Kernel is a kernel with parameters P that is ready to launch, with the threads
-// of its block.
+// Kernel is a kernel with parameters P that is ready to launch. It knows how many threads its block
+// has.
 type Kernel[P kernels.Params] struct {
 	*driver.Function
 	Threads int
 
-	stack int64         // what a thread leaves behind, in bytes
+	stack int64         // bytes that a thread leaves behind
 	left  *atomic.Int64 // Device.stack
 }
 
@@ -34,9 +34,8 @@ func newCode(dev *driver.Device) *code {
 	return &code{dev: dev, modules: make(map[string]*driver.Module), kernels: make(map[string]loaded)}
 }
 
-// Load loads a kernel, once, and what overwrites its stacks. It needs no turn.
-// Where there is no code for this card, the error wraps backend.ErrUnavailable and
-// says what to do.
+// Load loads a kernel and the kernel that overwrites its stacks, each once. It needs no turn. If
+// there is no code for this card, the error wraps backend.ErrUnavailable and says what to do.
 func Load[P kernels.Params](d *Device, k kernels.Kernel[P]) (Kernel[P], error) {
 	f, err := d.code.kernel(k.Entry)
 	if err != nil {
@@ -48,20 +47,20 @@ func Load[P kernels.Params](d *Device, k kernels.Kernel[P]) (Kernel[P], error) {
 	return Kernel[P]{f.Function, k.Threads, f.stack, &d.stack}, nil
 }
 
-// Load makes k what the function Load returns, for lists of kernels.
+// Load sets k to what the function Load returns. It is for lists of kernels.
 func (k *Kernel[P]) Load(d *Device, of kernels.Kernel[P]) (err error) {
 	*k, err = Load(d, of)
 	return err
 }
 
-// loaded is a kernel of any parameters.
+// loaded is a kernel with any parameters.
 type loaded struct {
 	*driver.Function
 	stack int64
 }
 
-// kernel returns the function of an entry. It loads the module for this card when the
-// entry is the first of its unit.
+// kernel returns the function of an entry. For the first entry of a unit it loads the unit's module
+// for this card.
 func (c *code) kernel(e kernels.Entry) (loaded, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +83,8 @@ func (c *code) kernel(e kernels.Entry) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	// The table knows the architectures in the repository, and the functions
-	// that the kernel calls; the driver knows this card.
+	// The table covers the architectures in the repository and the functions that the kernel calls.
+	// The driver knows about this card.
 	a, err := f.Attributes()
 	if err != nil {
 		return loaded{}, err
@@ -106,7 +105,7 @@ func (c *code) close() error {
 	return errors.Join(errs...)
 }
 
-// Launch starts the kernel with enough threads for items in x, and sets in y.
+// Launch launches the kernel with enough threads for items in x, and sets in y.
 func (k *Kernel[P]) Launch(s *driver.Stream, items, sets int, p P) error {
 	blocks := (items + k.Threads - 1) / k.Threads
 	if blocks == 0 {
@@ -115,7 +114,7 @@ func (k *Kernel[P]) Launch(s *driver.Stream, items, sets int, p P) error {
 	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: blocks, Y: sets}, Block: driver.Dim{X: k.Threads}}, p)
 }
 
-// LaunchShaped starts the kernel in a shape of its own.
+// LaunchShaped launches the kernel in the shape l.
 func (k *Kernel[P]) LaunchShaped(s *driver.Stream, l driver.Launch, p P) error {
 	words := p.Words()
 	params := make([]driver.Param, len(words))

@@ -11,8 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// budget counts the bytes that are used of a card's memory. Memory is taken in a
-// turn, and given back at any time.
+// budget counts how many bytes of a card's memory are in use. Memory is taken in a turn and given
+// back at any time.
 type budget struct {
 	limit  int64
 	spares []Spare // in the order in which they are dropped; under the turn
@@ -21,16 +21,16 @@ type budget struct {
 	used int64
 }
 
-// Spare is memory that its owner can do without, because it can make it again.
+// Spare is memory that its owner can do without, because he can make it again.
 type Spare interface {
 	// Held returns the bytes that Drop would give back.
 	Held() int64
-	// Drop gives some of them back, when there are any: all, or as few as it can.
-	// Both are called in somebody's turn.
+	// Drop gives some of them back if there are any: all, or as few as it can. Held and Drop are
+	// called in somebody's turn.
 	Drop() error
 }
 
-// left returns the bytes that are free, or would be without what is spare.
+// left returns the bytes that are free or spare.
 func (b *budget) left() int64 {
 	b.mu.Lock()
 	left := b.limit - b.used
@@ -41,7 +41,7 @@ func (b *budget) left() int64 {
 	return left
 }
 
-// take counts size bytes as used, and drops what is spare as far as it must.
+// take counts size bytes as used. It drops spare memory as far as it must.
 func (b *budget) take(size int64) error {
 	if left := b.left(); size > left {
 		return fmt.Errorf("%w: %d bytes on the device, %d of %d are left", backend.ErrOutOfMemory, size, left, b.limit)
@@ -62,7 +62,7 @@ func (b *budget) take(size int64) error {
 	return nil
 }
 
-// count uses size bytes if they are free; a negative size gives them back.
+// count counts size bytes as used if they are free. A negative size gives them back.
 func (b *budget) count(size int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *Device) alloc(size int64) (*driver.Memory, error) {
 	return m, err
 }
 
-// free gives memory of alloc back, which has been wiped.
+// free gives back memory of alloc, which must have been wiped.
 func (d *Device) free(m *driver.Memory) error {
 	defer d.budget.count(-m.Size())
 	return m.Free()
@@ -103,18 +103,17 @@ func (m *Memory) Span() driver.Span { return m.mem.Span() }
 // Size returns the size in bytes.
 func (m *Memory) Size() int64 { return m.mem.Size() }
 
-// Free overwrites the memory, which nobody uses any more, and gives it back. It
-// needs no turn.
+// Free overwrites the memory and gives it back. Nobody may use it any more. It needs no turn.
 func (m *Memory) Free() error {
 	err := m.wipe()
 	if m.dev.driver.Err() != nil {
-		err = nil // a lost device's memory goes with the process
+		err = nil // a lost device's memory ends with the process
 	}
 	return errors.Join(err, m.dev.free(m.mem))
 }
 
-// CopyFrom makes the memory what that of another card is, as large, and returns when
-// it is there. It needs no turn.
+// CopyFrom copies memory of the same size from another card, and returns when that is done. It
+// needs no turn.
 func (m *Memory) CopyFrom(ctx context.Context, from *Memory) error {
 	s, err := m.dev.driver.NewStream()
 	if err != nil {
@@ -145,13 +144,12 @@ func (m *Memory) wipe() error {
 	return s.Synchronize()
 }
 
-// mostUnseen is what is copied before the context is looked at: 64 MiB take some ten
+// mostUnseen is how much is copied between two looks at the context: 64 MiB take some ten
 // milliseconds.
 const mostUnseen = 64 << 20
 
-// Write fills memory with pieces that come from anywhere, through pinned memory,
-// and returns when they are there. It needs no turn. Pieces that end early or
-// are too many fail.
+// Write fills memory with pieces from anywhere, through pinned memory, and returns when that is
+// done. It needs no turn. It fails if the pieces end early or are too many.
 func (d *Device) Write(ctx context.Context, to driver.Span, pieces iter.Seq2[[]byte, error]) error {
 	s, err := d.driver.NewStream()
 	if err != nil {

@@ -7,16 +7,15 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// tracer measures the phases of a turn on the device, when there is somebody to
-// tell.
+// tracer measures the phases of a turn on the device if somebody wants to be told.
 type tracer struct {
 	turn   *Turn
 	phases []string
 	events []*driver.Event
 }
 
-// Mark says that what was put on Compute since the mark before is of a phase.
-// The first mark of a turn is where time begins.
+// Mark says that what was queued on Compute since the last mark belongs to phase. At the first mark
+// of a turn the time begins.
 func (t *Turn) Mark(phase string) error {
 	if t.dev.trace == nil {
 		return nil
@@ -29,12 +28,12 @@ func (t *Turn) Mark(phase string) error {
 	return t.Compute.Record(e)
 }
 
-// report passes on the times of a turn that ends.
+// report reports the times of a turn that ends.
 func (t *tracer) report() {
 	if len(t.events) == 0 {
 		return
 	}
-	_ = t.turn.Compute.Synchronize() // without it a time is missing
+	_ = t.turn.Compute.Synchronize() // if it fails, a time is missing
 	var times []backend.StageUsage
 	for i, e := range t.events {
 		if i > 0 {
@@ -51,7 +50,7 @@ func (t *tracer) report() {
 	t.turn.dev.trace(t.turn.ctx, times)
 }
 
-// add adds to the sums of stages.
+// add adds times to the sums of stages.
 func (d *Device) add(times []backend.StageUsage) {
 	d.stages.Lock()
 	defer d.stages.Unlock()

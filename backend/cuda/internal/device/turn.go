@@ -12,23 +12,22 @@ import (
 
 // Turn is the exclusive use of a card until End.
 type Turn struct {
-	// Compute is the stream for kernels, Copy for what is copied beside them, and
-	// Beside for kernels that prepare what those of Compute need later: they have
-	// the blocks that become free before these.
+	// Compute is the stream for kernels, and Copy is for copies beside them. Beside is for kernels
+	// that prepare what later kernels of Compute need: it has the higher priority for free blocks.
 	Compute, Copy, Beside *driver.Stream
 
 	dev    *Device
-	card   *Turn           // of LongTurn, while it is not paused: what passes the card on
-	ctx    context.Context // whose turn it is, for the trace
-	order  *driver.Event   // of the wipe and what is on the other stream
+	card   *Turn           // of a LongTurn that is not paused: the turn that passes the card on
+	ctx    context.Context // of the call whose turn it is, for the trace
+	order  *driver.Event   // orders the wipe before what follows on the other streams
 	tracer tracer
 
-	work    *driver.Memory // nil when there is none
-	lent    bool           // Work gave it out in this turn
-	secret  int64          // bytes from its beginning on that are to be overwritten
+	work    *driver.Memory // nil if there is none
+	lent    bool           // Work has given it out in this turn
+	secret  int64          // how many bytes, from the first on, must be overwritten
 	since   time.Time      // when the first of them were given out
-	queued  bool           // something may run that was not waited for
-	results *driver.Host   // pinned; nil when there is none
+	queued  bool           // something may run that nobody has waited for
+	results *driver.Host   // pinned; nil if there are none
 	ends    []func()       // see OnEnd
 }
 
@@ -55,14 +54,13 @@ func newTurn(d *Device) (_ *Turn, err error) {
 	return t, nil
 }
 
-// Available returns the bytes that Work or Keep could have.
+// Available returns how many bytes Work or Keep could take.
 func (t *Turn) Available() int64 { return t.dev.budget.left() }
 
-// Work returns size bytes of work memory, until the next Work or End. What they hold at
-// first is undefined. The first secret bytes are overwritten once nobody has had a turn
-// for a while (see End), and the others, which hold what everybody may know, are not.
-// When there are not as many, the error wraps backend.ErrOutOfMemory and no work memory
-// is left.
+// Work returns size bytes of work memory, until the next Work or End. Their contents are undefined
+// at first. The first secret bytes are overwritten once nobody has had a turn for a while (see
+// End); the others hold nothing secret and are not. If there is too little memory, the error wraps
+// backend.ErrOutOfMemory and no work memory is left.
 func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 	if t.work == nil || t.work.Size() < size {
 		if err := t.Drop(); err != nil {
@@ -82,8 +80,7 @@ func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 	return t.work.Span().Slice(0, size), nil
 }
 
-// Results returns size bytes of pinned memory for what comes back, until the next Results
-// or End.
+// Results returns size bytes of pinned memory for results, until the next Results or End.
 func (t *Turn) Results(size int64) (*driver.Host, error) {
 	if t.results != nil && t.results.Span().Size() >= size {
 		return t.results, nil
@@ -102,9 +99,8 @@ func (t *Turn) Results(size int64) (*driver.Host, error) {
 	return h, nil
 }
 
-// Keep takes memory that stays. When there is no room for it, or suffices says
-// that what would be left for work is not enough, the error wraps
-// backend.ErrOutOfMemory.
+// Keep takes memory that stays. The error wraps backend.ErrOutOfMemory if there is no room for it,
+// or if suffices says that too little would be left for work.
 func (t *Turn) Keep(size int64, suffices func(left int64) error) (*Memory, error) {
 	if err := suffices(t.Available() - size); err != nil {
 		return nil, err
@@ -116,14 +112,14 @@ func (t *Turn) Keep(size int64, suffices func(left int64) error) (*Memory, error
 	return &Memory{t.dev, m}, nil
 }
 
-// Spare registers memory of Keep that its owner can make again.
+// Spare registers memory of Keep as memory that its owner can make again.
 func (t *Turn) Spare(s Spare) { t.dev.budget.spares = append(t.dev.budget.spares, s) }
 
-// OnEnd makes the turn call f when it ends, before anybody else has it.
+// OnEnd makes the turn call f when it ends, before the next turn begins.
 func (t *Turn) OnEnd(f func()) { t.ends = append(t.ends, f) }
 
-// Send copies to the card on the stream Copy: memory that the card can read by
-// itself without waiting, any other before it returns.
+// Send copies to the card on the stream Copy. It does not wait if the card can read src by itself.
+// Other memory is copied when it returns.
 func (t *Turn) Send(dst driver.Span, src []byte) error {
 	if h, ok := t.dev.driver.FindHost(src); ok {
 		return t.Copy.Upload(dst, h)
@@ -131,31 +127,30 @@ func (t *Turn) Send(dst driver.Span, src []byte) error {
 	return t.Copy.Write(dst, src)
 }
 
-// Waited says that the caller has waited for everything that it queued, so that End
-// need not.
+// Waited says that the caller has waited for everything that it queued, so that End need not wait.
 func (t *Turn) Waited() { t.queued = false }
 
-// What is secret in the work memory, on the stacks of kernels and in shared memory is
-// overwritten when the card has had no turn for idle. A card that is never idle overwrites
-// it at the end of a turn, once it is older than keeps allows.
+// Secrets in work memory, on the stacks of kernels and in shared memory are overwritten when the
+// card has had no turn for idle. A card that is never idle overwrites them at the end of a turn,
+// once they are older than keeps allows.
 const (
 	idle     = 5 * time.Millisecond
 	mostKept = 100 * time.Millisecond
 )
 
-// keeps returns how long a busy card keeps secret bytes, at least mostKept. The next turn
-// waits for the wiping, and writes over most of the memory anyway. So large memory is kept
-// longer, 50 ms for a GB and up to a second: a card that overwrites 2 GB in a millisecond
-// then spends a hundredth of its time on it.
+// keeps returns how long a busy card keeps secret bytes: at least mostKept. The next turn waits for
+// the wiping, and overwrites most of the memory anyway. So large memory is kept longer: 50 ms for
+// each GB, up to a second. A card that overwrites 2 GB in a millisecond then spends a hundredth of
+// its time on it.
 func keeps(secret int64) time.Duration {
 	const longest, share, bytesPerNanosecond = time.Second, 100, 2e3
 	return min(max(mostKept, time.Duration(share*float64(secret)/bytesPerNanosecond)), longest)
 }
 
-// Pause lets calls use the card that wait for it, in a turn of LongTurn, and waits until
-// it has the card again. It first waits for what was queued. The work memory, the results
-// and the streams stay as they are; what was read under the turn may have changed. An
-// error ends the turn but for End.
+// Pause lets waiting calls use the card during a turn of LongTurn, and waits until it has the card
+// again. Before that it waits for what was queued. Work memory, results and streams stay as they
+// are. What the caller has read under the turn may have changed. After an error only End may be
+// called.
 func (t *Turn) Pause(ctx context.Context) error {
 	if t.card == nil || !t.dev.Contended() {
 		return nil
@@ -166,15 +161,15 @@ func (t *Turn) Pause(ctx context.Context) error {
 	t.tracer.report()
 	t.dev.pass(t.card)
 	err := backend.Yield(ctx)
-	// Also after an error: End hands the work memory on, which takes the turn.
+	// After an error too: End hands the work memory on, for which it needs the turn.
 	again, waits := t.dev.wait(context.WithoutCancel(ctx))
 	t.card, t.queued = again, true
 	return errors.Join(err, waits, t.Mark("pause"))
 }
 
-// End passes the turn on. What was queued and not waited for, because the call
-// failed, is waited for first, so that nothing reads the caller's memory any
-// more; and everything is wiped, pinned memory at once and the card as idle has it.
+// End passes the turn on. If the call failed, it first waits for whatever was queued, so that
+// nothing reads the caller's memory any more. It wipes pinned memory at once, and the card as idle
+// and keeps say.
 func (t *Turn) End() error {
 	d := t.dev
 	err := t.settle()
@@ -204,7 +199,7 @@ func (t *Turn) End() error {
 	return err
 }
 
-// sweepIdle wipes where nobody has the turn: whoever has it comes here again.
+// sweepIdle wipes if nobody has the turn. If somebody has, his End starts the timer again.
 func (d *Device) sweepIdle() {
 	select {
 	case t, open := <-d.turns:
@@ -214,7 +209,7 @@ func (d *Device) sweepIdle() {
 		for _, old := range append(d.idleLong, t) {
 			if old.secret > 0 {
 				old.ctx = context.Background()
-				// What cannot be wiped is of a card that fails: the next call says so.
+				// If this fails, the card has failed, and the next call says so.
 				_ = errors.Join(old.Mark("idle"), old.wipe())
 				old.tracer.report()
 				old.ctx = nil
@@ -225,8 +220,8 @@ func (d *Device) sweepIdle() {
 	}
 }
 
-// wipe queues the overwriting of what is secret. Everything before it has been waited
-// for, and what is queued after it comes after it.
+// wipe queues the overwriting of secrets. Everything before it has been waited for, and what is
+// queued later runs after it.
 func (t *Turn) wipe() error {
 	if t.secret == 0 || t.work == nil {
 		return nil
@@ -254,7 +249,7 @@ func (t *Turn) settle() error {
 	return errors.Join(t.Copy.Synchronize(), t.Beside.Synchronize(), t.Compute.Synchronize())
 }
 
-// Held returns the bytes of work memory that nobody has: Turn is Spare.
+// Held returns the bytes of work memory that no turn uses. A Turn is a Spare.
 func (t *Turn) Held() int64 {
 	if t.work == nil || t.lent {
 		return 0
@@ -262,14 +257,14 @@ func (t *Turn) Held() int64 {
 	return t.work.Size()
 }
 
-// Drop gives the work memory back, wiped.
+// Drop wipes the work memory and gives it back.
 func (t *Turn) Drop() error {
 	if t.work == nil {
 		return nil
 	}
 	err := errors.Join(t.settle(), t.wipe(), t.Compute.Synchronize())
 	if t.dev.driver.Err() != nil {
-		err = nil // a lost device's memory goes with the process
+		err = nil // a lost device's memory ends with the process
 	}
 	m := t.work
 	t.work, t.secret, t.lent = nil, 0, false

@@ -8,14 +8,14 @@ import (
 	"github.com/pippin-zk/pippin/kernels/grid/memory"
 )
 
-// eraser overwrites what threads leave behind: their stacks up to a size, and the
-// shared memory of all multiprocessors.
+// eraser overwrites what threads leave behind: their stacks, up to a size, and the shared memory of
+// all multiprocessors.
 type eraser struct {
 	kernel       Kernel[memory.Overwrite]
 	stacks, wide driver.Launch
 }
 
-// eraser finds the one for stacks of so many bytes.
+// eraser returns the eraser for stacks of that many bytes.
 func (d *Device) eraser(stack int64) (*eraser, error) {
 	k, ok := memory.Covering(int(stack))
 	if !ok {
@@ -40,7 +40,7 @@ func (d *Device) eraser(stack int64) (*eraser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Cooperative: all blocks are there at the same time, so that they reach every
+	// The launch is cooperative: all blocks are there at the same time, so that they reach every
 	// place on the device.
 	block := driver.Dim{X: k.Overwrite.Threads}
 	e := &eraser{
@@ -54,7 +54,7 @@ func (d *Device) eraser(stack int64) (*eraser, error) {
 	return e, nil
 }
 
-// erase queues the overwriting of what kernels left since the last time.
+// erase queues the overwriting of what kernels have left since the last time.
 func (d *Device) erase(s *driver.Stream) error {
 	stack := d.stack.Load()
 	e, err := d.eraser(stack)

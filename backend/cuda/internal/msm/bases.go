@@ -15,21 +15,21 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// Bases is one set of bases: on the card, or in host memory when the card has no
-// room, and then copied there chunk by chunk in every call.
+// Bases is one set of bases. They are on the card, or in host memory if the card has no room: then
+// every call copies them to the card chunk by chunk.
 type Bases struct {
 	backend.Elements
 	dev    *device.Device
-	first  int            // of the bases of which these are a part, for errors
-	memory *device.Memory // nil when there are none, or on the host
+	first  int            // index of the first in the bases of which these are a part, for errors
+	memory *device.Memory // nil if there are no bases, or if they are on the host
 	host   []byte
 
 	preparation
 	tables *tables
 }
 
-// Pieces returns the points as they were loaded, in order: to load them elsewhere. A
-// piece is valid until the next.
+// Pieces returns the points as they were loaded, in order, to load them elsewhere. A piece is valid
+// until the next one is asked for.
 func (b *Bases) Pieces() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if b.memory == nil {
@@ -58,7 +58,7 @@ func (b *Bases) Pieces() iter.Seq2[[]byte, error] {
 	}
 }
 
-// Free gives the bases back, and their multiples. No call uses them any more.
+// Free gives the bases and their multiples back. No call may use them any more.
 func (b *Bases) Free() error {
 	if b.memory == nil {
 		return nil
@@ -66,9 +66,9 @@ func (b *Bases) Free() error {
 	return errors.Join(b.preparation.end(b.tables), b.memory.Free())
 }
 
-// Load copies valid bases to the card. Bases that do not fit beside the work of
-// an MSM over them stay in host memory (from.Bytes itself, or a copy of any
-// other source). first is the number of the first of them, for errors.
+// Load copies valid bases to the card. If they do not fit beside the work of an MSM over them, they
+// stay in host memory: in from.Bytes itself, or in a copy of another source. first is the index of
+// the first base, for errors.
 func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*Bases, error) {
 	if _, err := layout.View[uint64](from.Bytes); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	return b, nil
 }
 
-// Room reports whether bases would be on the card now, and not stay on the host.
+// Room reports whether such bases would now be loaded to the card, not kept on the host.
 func (c *Computer) Room(ctx context.Context, of backend.Elements) (_ bool, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *Computer) Room(ctx context.Context, of backend.Elements) (_ bool, err e
 	return err == nil, err
 }
 
-// suffices returns a function that checks whether an MSM over bases has room to work in
-// what is left.
+// suffices returns a function that returns an error if an MSM over the bases has too little room to
+// work in the memory that is left.
 func (c *Computer) suffices(of backend.Elements) func(left int64) error {
 	return func(left int64) error {
 		_, err := msmplan.New(c.inputFor(of, of.Count, false, left))
@@ -126,7 +126,7 @@ func (c *Computer) suffices(of backend.Elements) func(left int64) error {
 	}
 }
 
-// keep takes memory for bases, if an MSM over them still has room to work.
+// keep takes memory for bases, if that leaves an MSM over them room to work.
 func (c *Computer) keep(ctx context.Context, of backend.Elements, size int64) (_ *device.Memory, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Computer) loadOnHost(ctx context.Context, b *Bases, from *backend.Bases
 	return c.checkHost(ctx, b, prog)
 }
 
-// checkHost checks bases that stay on the host.
+// checkHost checks bases that stay in host memory.
 func (c *Computer) checkHost(ctx context.Context, b *Bases, prog *groupKernels) error {
 	const part = 1 << 16
 	size := b.Curve.PointBytes(b.Group)
@@ -192,8 +192,8 @@ func (c *Computer) checkHost(ctx context.Context, b *Bases, prog *groupKernels) 
 	return nil
 }
 
-// check refuses a coordinate that is not below q and a point off the curve among
-// n points, the first of which is number base.
+// check refuses a coordinate not below q and a point off the curve. It checks n points, the first
+// of which has the index base.
 func (c *Computer) check(ctx context.Context, s *driver.Stream, b *Bases, prog *groupKernels, points driver.Span, base, n int) error {
 	if err := backend.Ended(ctx); err != nil {
 		return err

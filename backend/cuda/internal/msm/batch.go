@@ -11,33 +11,33 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
-// Job is one MSM of a call: a valid job of the contract, the job whose scalars it
-// uses (itself, or an earlier one), and its bases on this card.
+// Job is one MSM of a call: a valid job of the contract, the job that has its scalars (itself or an
+// earlier one), and its bases on this card.
 type Job struct {
 	*backend.Job
 	Source *backend.Job
 	Bases  *Bases
 
-	// For errors: the job's number in its call, and where in its scalars these
-	// begin, when they are a part of them.
+	// For errors: the number of the job in its call and, if its scalars here are a part of the
+	// job's, the index at which they begin.
 	Number, First int
 }
 
-// batch is one MSM of a call, or several of the same shape that are computed side by side:
-// the same range of the same bases, with a plan for all of them.
+// batch is one MSM of a call, or several of the same shape that are computed side by side by one
+// plan: all over the same range of the same bases.
 type batch struct {
 	members []member
-	Bases   *Bases // those of all members, and the range of them
+	Bases   *Bases // the bases of all members, and the range of them
 	Offset  int
 	Count   int
 	plan    *msmplan.Plan
 	kernels *groupKernels
-	table   *table // nil where there are no multiples to use
+	table   *table // nil if there are no multiples to use
 
-	resident driver.Span // the scalars, when the plan says that they are on the card
+	resident driver.Span // the scalars, if the plan says that they are on the card
 
-	// sharedScalars is where scalars stay on the card that several batches of a round
-	// use. The first of these batches sends them; for the others isSent is true.
+	// sharedScalars is where scalars lie on the card that several batches of a round use. The first
+	// of these batches sends them; isSent is true for the others.
 	sharedScalars device.Region
 	isShared      bool
 	isSent        bool
@@ -45,10 +45,10 @@ type batch struct {
 	result device.Region // of the pinned results: the sums, then the bad scalars
 }
 
-// member is a Job of a batch.
+// member is a job of a batch.
 type member struct {
 	Job
-	at int // its answer's number in the call; -1 for an OnCard
+	at int // the number of its answer in the call; -1 for an OnCard
 }
 
 // newBatch makes a batch of one job, whose answer is number at of the call.
@@ -56,12 +56,12 @@ func newBatch(j Job, at int) *batch {
 	return &batch{members: []member{{j, at}}, Bases: j.Bases, Offset: j.Offset, Count: j.Count}
 }
 
-// check reports whether scalars are checked; it is the same for all members.
+// check reports whether scalars are checked. That is the same for all members.
 func (j *batch) check() bool { return j.members[0].Source.Check }
 
-// sideBySide makes one batch of small ones over the same bases, as long as it has no more
-// than fills points, which fill a card. A batch whose scalars others use too stays alone,
-// because such scalars are sent once.
+// sideBySide joins small batches over the same bases, as long as a batch has at most fills points:
+// these fill a card. A batch whose scalars others use too stays alone, because such scalars are
+// sent once.
 func sideBySide(jobs []*batch, fills int) []*batch {
 	type like struct {
 		bases         *Bases
@@ -92,10 +92,10 @@ func sideBySide(jobs []*batch, fills int) []*batch {
 	return all
 }
 
-// failed adds to an error which job failed: of several members, the first.
+// failed names in an error the job that failed: the first of several members.
 func (j *batch) failed(err error) error { return j.members[0].failed(err) }
 
-// failed adds to an error which job failed.
+// failed names in an error the job that failed.
 func (m *member) failed(err error) error {
 	if err == nil || m.at < 0 {
 		return err
@@ -103,8 +103,8 @@ func (m *member) failed(err error) error {
 	return fmt.Errorf("job %d: %w", m.Number, err)
 }
 
-// planBatches plans batches for so many bytes of device memory, with the multiples that
-// their bases have in this turn.
+// planBatches plans batches for memory bytes of device memory, with the multiples that their bases
+// have in this turn.
 func (c *Computer) planBatches(batches []*batch, memory int64) error {
 	for _, j := range batches {
 		if err := c.planBatch(j, c.inputOf(j, memory)); err != nil {
@@ -114,8 +114,8 @@ func (c *Computer) planBatches(batches []*batch, memory int64) error {
 	return nil
 }
 
-// planAhead makes the plans that batches will need, if there is memory for the best of
-// them. It is called before the turn, so that nobody waits for a card that only plans.
+// planAhead makes the plans that batches will need, assuming that there is memory for the best. It
+// is called before the turn, so that no call waits while the card only plans.
 func (c *Computer) planAhead(batches []*batch) {
 	if len(batches) == 0 {
 		return
@@ -123,16 +123,16 @@ func (c *Computer) planAhead(batches []*batch) {
 	for _, j := range c.sideBySide(batches) {
 		in := c.inputOf(j, math.MaxInt64)
 		in.Multiples = c.tables.expected(j.Bases)
-		_, _ = c.plans.Plan(in) // what is wrong, the turn finds again and returns
+		_, _ = c.plans.Plan(in) // the turn meets the error again and returns it
 	}
 }
 
-// sideBySide makes fewer batches of small ones, as many as fill the card.
+// sideBySide joins small batches until they fill the card.
 func (c *Computer) sideBySide(batches []*batch) []*batch {
 	return sideBySide(batches, c.paramsFor(batches[0].Bases.Elements, batches[0].Count).Together)
 }
 
-// inputOf returns the input of the plan of a batch, without multiples.
+// inputOf returns the input for a batch's plan, without multiples.
 func (c *Computer) inputOf(j *batch, memory int64) msmplan.Input {
 	in := c.inputFor(j.Bases.Elements, j.Count, j.Bases.host != nil, memory)
 	in.Together = len(j.members)
@@ -140,7 +140,7 @@ func (c *Computer) inputOf(j *batch, memory int64) msmplan.Input {
 	return in
 }
 
-// planBatch plans a batch with the multiples that its bases have in this turn.
+// planBatch plans a batch, with the multiples that its bases have in this turn.
 func (c *Computer) planBatch(j *batch, in msmplan.Input) (err error) {
 	j.table = c.tables.used(j.Bases)
 	if j.table != nil {
@@ -156,7 +156,7 @@ func (c *Computer) planBatch(j *batch, in msmplan.Input) (err error) {
 	return err
 }
 
-// paramsFor returns what plans of MSMs of so many points over bases are made by.
+// paramsFor returns the parameters for plans of MSMs of points points over bases.
 func (c *Computer) paramsFor(of backend.Elements, points int) msmplan.Params {
 	t := c.tuning.Params(of.Curve, of.Group, points)
 	t.Shared = min(t.Shared, mostShared(c.dev))
@@ -166,7 +166,7 @@ func (c *Computer) paramsFor(of backend.Elements, points int) msmplan.Params {
 	return t
 }
 
-// inputFor returns the input of a plan for count of the bases, without multiples.
+// inputFor returns the input for a plan of an MSM over count of the bases, without multiples.
 func (c *Computer) inputFor(of backend.Elements, count int, stream bool, memory int64) msmplan.Input {
 	return msmplan.Input{
 		Curve: of.Curve, Group: of.Group, Count: count, Together: 1, Stream: stream, Memory: memory, Params: c.paramsFor(of, count),

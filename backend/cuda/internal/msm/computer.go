@@ -12,19 +12,18 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// Computer computes MSMs on one card. Its methods may be called concurrently;
-// calls take turns on the card.
+// Computer computes MSMs on one card. Its methods may be called concurrently; calls take turns on
+// the card.
 type Computer struct {
 	dev *device.Device
 
 	// For tests; both may be nil.
-	tune    func(*msmplan.Params) // changes what plans are made by
-	planned func(*msmplan.Plan)   // is told the plan of every MSM that is computed
+	tune    func(*msmplan.Params) // changes the parameters of plans
+	planned func(*msmplan.Plan)   // gets the plan of every MSM that is computed
 
 	tuning msmplan.Tuning
 
-	// Of the multiples of bases: what there is, what makes them, one at a time, until
-	// Close.
+	// For the multiples of bases: the tables, and the one that is being made, until Close.
 	tables     tables
 	builders   *semaphore.Weighted
 	background context.Context
@@ -34,8 +33,8 @@ type Computer struct {
 	pipe  pipe // under the turn
 }
 
-// New makes a computer on a card, which stays the caller's and outlives it.
-// Kernels that do not fit the card are found now, not in the first call.
+// New makes a computer on a card, which still belongs to the caller and outlives it. It finds now,
+// and not in the first call, if kernels do not fit the card.
 func New(d *device.Device) (*Computer, error) {
 	if _, err := device.Load(d, kernel.ForCommon().RestScatter); err != nil {
 		return nil, err
@@ -56,8 +55,8 @@ func New(d *device.Device) (*Computer, error) {
 	return c, nil
 }
 
-// Tune makes plans by a table of the card's own, nil for none. It is called before the
-// first MSM; its error is that of msmplan.TuningFor.
+// Tune makes plans by the tuning table own of the card; nil means none. It must be called before
+// the first MSM. Its errors are those of msmplan.TuningFor.
 func (c *Computer) Tune(own *msmplan.Table) error {
 	info := c.dev.Driver().Info()
 	tuning, err := msmplan.TuningFor(info.Name, info.Compute.String(), info.Multiprocessors, own)
@@ -67,16 +66,16 @@ func (c *Computer) Tune(own *msmplan.Table) error {
 	return err
 }
 
-// Tuning returns what plans are made by.
+// Tuning returns the tuning by which plans are made.
 func (c *Computer) Tuning() msmplan.Tuning { return c.tuning }
 
-// Quiet stops what is computed in the background, for good, and waits for it.
+// Quiet stops background computations for good, and waits until they have stopped.
 func (c *Computer) Quiet() {
 	c.stop()
-	_ = c.builders.Acquire(context.Background(), 1) // nobody else gets it any more
+	_ = c.builders.Acquire(context.Background(), 1) // it is never released
 }
 
-// Close ends the computer. No call may be in flight, and no bases may be left.
+// Close ends the computer. No call may be in flight, and all bases must be freed.
 func (c *Computer) Close() error {
 	c.stop()
 	var errs []error

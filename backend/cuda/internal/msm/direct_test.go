@@ -16,16 +16,17 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
-// directGroups are those with a kernel for MSMs without buckets.
+// directGroups are the curves whose G1 has a kernel for MSMs without buckets.
 var directGroups = []backend.Curve{backend.BN254, backend.BLS12377, backend.BLS12381}
 
-// TestDirect computes MSMs without buckets in every group that has them: of one scalar and
-// of several blocks of one to four, which are more than one group of blocks; over all bases
-// and some; over every set of bases and with every distribution of scalars; and with scalars
-// whose non-adjacent form has no digits, one, and as many as there can be.
+// TestDirect computes MSMs without buckets in every group that has them. The numbers of scalars are
+// one, and those of several blocks with one to four scalars each, which make more than one group of
+// blocks. It computes over all bases and over some, over every set of bases and with every
+// distribution of scalars. Some scalars have a non-adjacent form with no digits, with one, and with
+// as many as possible.
 func TestDirect(t *testing.T) {
 	_, c := open(t, device.Options{})
-	c.tune = func(t *msmplan.Params) { t.Entry = 1e6 } // whatever is sorted
+	c.tune = func(t *msmplan.Params) { t.Entry = 1e6 } // however high the cost of sorting is
 	check := func(t *testing.T, p *fixtures.Points, b *Bases, offset int, scalars []byte) {
 		t.Helper()
 		compareSum(t, c, p, b, offset, scalars)
@@ -75,7 +76,7 @@ func TestDirect(t *testing.T) {
 				for name, scalars := range hostile(curve, 2, 40) {
 					t.Run(name, func(t *testing.T) { check(t, p, b, 0, scalars) })
 				}
-				// Every second bit: the most digits there can be.
+				// Every second bit is 1: as many digits as possible.
 				alternating := new(big.Int)
 				for bit := 0; bit < curve.ScalarBits()-2; bit += 2 {
 					alternating.SetBit(alternating, bit, 1)

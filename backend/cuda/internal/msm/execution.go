@@ -9,13 +9,13 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// pipe is the events between the copy of one step's input, the sort of its entries, and
-// the computation of another step: those of even steps and of odd ones.
+// pipe is the events between copying a step's input, sorting its entries and computing another
+// step. Even and odd steps have one of each.
 type pipe struct {
-	copied [2]*driver.Event // the step's input is on the device
-	read   [2]*driver.Event // its entries are made: the input may be written over
-	sorted [2]*driver.Event // there are tasks
-	done   [2]*driver.Event // it is computed
+	copied [2]*driver.Event // the step's input is on the card
+	read   [2]*driver.Event // its entries are made: the input may be overwritten
+	sorted [2]*driver.Event // its tasks are made
+	done   [2]*driver.Event // its sums are computed
 }
 
 // step is one chunk of a batch: all phases but the last over these points.
@@ -25,7 +25,7 @@ type step struct {
 	first, last bool
 }
 
-// execution is a round while it is queued on the card.
+// execution is a round that is being queued on the card.
 type execution struct {
 	*round
 	*pipe
@@ -38,7 +38,7 @@ type execution struct {
 // last returns the event that happens when all steps are done.
 func (x *execution) last() *driver.Event { return x.done[(len(x.steps)-1)%2] }
 
-// queue queues all steps, two at a time at most.
+// queue queues all steps; at most two are under way at the same time.
 func (x *execution) queue(ctx context.Context) error {
 	for _, j := range x.batches {
 		for i, from := 0, 0; i < len(j.plan.Chunks); i++ {
@@ -74,8 +74,8 @@ func (x *execution) queue(ctx context.Context) error {
 	return nil
 }
 
-// scalarsOf returns where the scalars of a step are, or will be: those of one member
-// after those of another.
+// scalarsOf returns where the scalars of a step are or will be, those of each member after those of
+// the one before.
 func (x *execution) scalarsOf(i int) driver.Span {
 	s := &x.steps[i]
 	size := int64(s.Bases.Curve.ScalarBytes())
@@ -88,14 +88,14 @@ func (x *execution) scalarsOf(i int) driver.Span {
 	return x.scalars[i%2].In(x.memory).Slice(0, int64(len(s.members))*int64(s.n)*size)
 }
 
-// pointsOf returns where the points of a step are, or will be.
+// pointsOf returns where the points of a step are or will be.
 func (x *execution) pointsOf(i int) driver.Span {
 	s := &x.steps[i]
 	first, n := int64(s.Offset+s.from), int64(s.n)
 	size := int64(s.Bases.Curve.PointBytes(s.Bases.Group))
 	switch {
 	case s.plan.Skip > 0 || s.plan.Multiples.Edwards:
-		all := s.table.memory.Span() // the rows to come as well
+		all := s.table.memory.Span() // the later rows follow
 		from := first * s.plan.BaseBytes(s.plan.Multiples)
 		return all.Slice(from, all.Size()-from)
 	case s.Bases.host == nil:
@@ -107,8 +107,8 @@ func (x *execution) pointsOf(i int) driver.Span {
 // uploadBytes is the most that is sent at a time of scalars that are still arriving.
 const uploadBytes = 4 << 20
 
-// upload copies the input of a step, once the step that used the same place before no
-// longer needs it.
+// upload copies the input of a step, after the step that used the same memory before no longer
+// needs it.
 func (x *execution) upload(ctx context.Context, i int) error {
 	s := &x.steps[i]
 	if !s.uploads() {
@@ -126,7 +126,7 @@ func (x *execution) upload(ctx context.Context, i int) error {
 	if !s.isSent && !s.plan.Resident {
 		size, to := s.Bases.Curve.ScalarBytes(), x.scalarsOf(i)
 		for k, m := range s.members {
-			// What comes while the MSM runs goes on to the card in pieces.
+			// Scalars that arrive while the MSM runs are sent to the card in pieces.
 			most := s.n
 			if m.Source.Ready != nil {
 				most = max(1, uploadBytes/size)
@@ -153,10 +153,10 @@ func (x *execution) upload(ctx context.Context, i int) error {
 	return x.turn.Copy.Record(x.copied[i%2])
 }
 
-// uploads reports whether a step reads something from the host.
+// uploads reports whether a step reads anything from the host.
 func (s *step) uploads() bool { return !s.plan.Resident || s.Bases.host != nil }
 
-// step launches the phases for one chunk.
+// step launches the phases of one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
 	p := &phases{Plan: s.plan, groupKernels: s.kernels, points: s.n, piece: s.plan.PieceOf(s.n),
@@ -164,8 +164,8 @@ func (x *execution) step(i int) error {
 		memory: x.memory.Slice(x.workAt, s.plan.Work.Size), mark: x.turn.Mark}
 	if s.plan.Overlaps() {
 		p.ahead = x.turn.Beside
-		// What it writes over is not used any more: the step before the last, and at
-		// first whatever was there.
+		// Wait until the memory that it overwrites is free: after the step before the last or, at
+		// first, after whatever used it.
 		free := x.done[i%2]
 		if s.first {
 			free = x.sorted[i%2]

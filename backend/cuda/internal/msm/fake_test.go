@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// small is one MSM, ready to be computed.
+// small is one MSM with all that is needed to compute it.
 type small struct {
 	bases   backend.Bases
 	scalars []byte
@@ -73,11 +73,11 @@ func (s small) compute(t *testing.T, c *Computer) (err error) {
 	return err
 }
 
-// h200 returns the tuning for a card that there is a table of.
+// h200 returns the tuning for an H200, which has a table.
 func h200() msmplan.Tuning {
 	t, err := msmplan.TuningFor("NVIDIA H200", "9.0", 132, nil)
 	if err != nil {
-		panic(err) // a table of the program
+		panic(err) // the program has the table
 	}
 	return t
 }
@@ -87,7 +87,7 @@ func inputOf(c backend.Curve, g backend.Group, n int, memory int64) msmplan.Inpu
 	return msmplan.Input{Curve: c, Group: g, Count: n, Memory: memory, Params: h200().Params(c, g, n)}
 }
 
-// leastMemory returns the memory that a plan needs at least.
+// leastMemory returns the least memory with which a plan is possible.
 func leastMemory(in msmplan.Input) int64 {
 	return int64(sort.Search(1<<30, func(memory int) bool {
 		in.Memory = int64(memory)
@@ -96,15 +96,15 @@ func leastMemory(in msmplan.Input) int64 {
 	}))
 }
 
-// TestStreams gives memory for a part of the points only: they are cut into chunks, and
-// the bases stay on the host.
+// TestStreams gives memory for only a part of the points: they are cut into chunks, and the bases
+// stay on the host.
 func TestStreams(t *testing.T) {
 	cudatest.OnFake(t)
 	s := newSmall(t, 128)
 	chunks := func(t *msmplan.Params) { t.Chunk = 32 }
 	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
 	chunks(&in.Params)
-	// Not enough for the bases beside it, enough for two chunks of them.
+	// Enough for two chunks of the bases, but not for all of them.
 	_, c := open(t, device.Options{Memory: leastMemory(in) + s.bases.Size()*3/4})
 	c.tune = chunks
 	bases, err := c.Load(t.Context(), &s.bases, 0)
@@ -114,7 +114,7 @@ func TestStreams(t *testing.T) {
 	if bases.host == nil {
 		t.Error("the bases are on the device")
 	}
-	// Twice in a batch, with the scalars of the first.
+	// Two jobs, the second with the scalars of the first.
 	jobs := one(bases, s.scalars)
 	jobs = append(jobs, Job{Job: &backend.Job{Count: s.bases.Count, SameAs: 1}, Source: jobs[0].Source, Bases: bases})
 	got, err := c.Compute(t.Context(), jobs)
@@ -128,10 +128,9 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestSideBySide computes a batch of MSMs over the same bases as few. The jobs are over
-// two ranges of the bases, more than one job may have of each. Two have scalars in common
-// and stay alone. All this is done with and without multiples. A bad scalar is found in
-// the job that has it.
+// TestSideBySide computes a batch of MSMs over the same bases as a few. The jobs are over two
+// ranges of the bases, more of each than one batch may have. Two share scalars and stay alone. All
+// this is done with and without multiples. A bad scalar is found in the job that has it.
 func TestSideBySide(t *testing.T) {
 	cudatest.OnFake(t)
 	const n = 64
@@ -205,9 +204,9 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestOnCard: two MSMs in somebody's turn, one after the other in the same memory,
-// whose scalars are on the card already; with bases there, and on the host, from
-// where they come in chunks.
+// TestOnCard: two MSMs in another's turn, one after the other in the same memory, whose scalars are
+// on the card already. The bases are on the card, and then on the host, from where they come in
+// chunks.
 func TestOnCard(t *testing.T) {
 	cudatest.OnFake(t)
 	s := newSmall(t, 128)
@@ -290,8 +289,7 @@ func TestOnCard(t *testing.T) {
 	}
 }
 
-// TestManyTiles sorts bins of several tiles; the runs of repeated scalars are cut into
-// tasks.
+// TestManyTiles sorts bins of several tiles. Runs of repeated scalars are cut into tasks.
 func TestManyTiles(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
@@ -306,9 +304,9 @@ func TestManyTiles(t *testing.T) {
 	}
 }
 
-// TestSecretsAreWiped: what an MSM leaves in pinned memory is overwritten before the
-// next has its turn, and what it leaves on the card once the card is idle, however the
-// call ended.
+// TestSecretsAreWiped: what an MSM leaves in pinned memory is overwritten before the next has its
+// turn, and what it leaves on the card is overwritten once the card is idle, however the call
+// ended.
 func TestSecretsAreWiped(t *testing.T) {
 	const invalidValue = "1"
 	cudatest.OnFake(t)
@@ -356,7 +354,7 @@ func TestSecretsAreWiped(t *testing.T) {
 	}
 }
 
-// TestNoMemory: work memory that cannot be had fails one call, and no more.
+// TestNoMemory: work memory that is refused fails one call and nothing else.
 func TestNoMemory(t *testing.T) {
 	const outOfMemory = "2"
 	cudatest.OnFake(t)
@@ -373,8 +371,7 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// TestBesideAnotherProgram: the memory for the best plan cannot be had, but some
-// can.
+// TestBesideAnotherProgram: there is not enough memory for the best plan, but for another.
 func TestBesideAnotherProgram(t *testing.T) {
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{})
@@ -437,8 +434,8 @@ func TestExtremeTables(t *testing.T) {
 	}
 }
 
-// TestPlansAreReused: how much memory is free changes from call to call, and that alone
-// makes no new plan.
+// TestPlansAreReused: the amount of free memory changes from call to call. That alone makes no new
+// plan.
 func TestPlansAreReused(t *testing.T) {
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{})
@@ -471,8 +468,8 @@ func TestPlansAreReused(t *testing.T) {
 	}
 }
 
-// TestPlannedAhead: a call whose plan is not known makes it before its turn, so that a
-// call that computes meanwhile is not held up.
+// TestPlannedAhead: a call without a plan makes it before its turn, so that it does not hold up a
+// call that computes.
 func TestPlannedAhead(t *testing.T) {
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{})

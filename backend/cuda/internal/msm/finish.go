@@ -13,8 +13,8 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// finishAll makes affine points of what came back. Each is put to its place among the
-// answers; that of an OnCard is the first.
+// finishAll makes affine points of the results. It puts each into its place among the answers; an
+// OnCard has only one answer.
 func finishAll(jobs []*batch, came []byte, answers [][]byte) error {
 	var group resident.Group
 	var mu sync.Mutex
@@ -39,8 +39,8 @@ func finishAll(jobs []*batch, came []byte, answers [][]byte) error {
 	return failure
 }
 
-// finish makes an affine point of a member's sums. bad is the number of the first scalar
-// that is not below r, or kernel.NoIndex.
+// finish makes an affine point of a member's sums. bad is the index of the first scalar not below
+// r, or kernel.NoIndex.
 func (j *batch) finish(m *member, sums []byte, bad uint32) (point []byte, err error) {
 	defer resident.Caught(&err)
 	if j.check() && bad != kernel.NoIndex {
@@ -50,8 +50,8 @@ func (j *batch) finish(m *member, sums []byte, bad uint32) (point []byte, err er
 	return point, m.failed(err)
 }
 
-// Sum returns the sum of affine points of a group, one at least, in new memory. It adds
-// up what several cards have computed of one MSM.
+// Sum returns the sum of at least one affine point of a group, in new memory. It adds up what
+// several cards have computed of one MSM.
 func Sum(curve backend.Curve, group backend.Group, points [][]byte) ([]byte, error) {
 	if len(points) == 1 {
 		return points[0], nil
@@ -68,9 +68,9 @@ func Sum(curve backend.Curve, group backend.Group, points [][]byte) ([]byte, err
 	return total.Point(0), nil
 }
 
-// finish adds up the parts of sets, lowest set first, each in Jacobian
-// coordinates: sum of 2^(c s) of what the parts of set s make, as an affine point in
-// new memory. Without buckets it is the sum of all parts.
+// finish computes the sum over the sets s of 2^(c s) times the sum of set s, and returns it as an
+// affine point in new memory. parts are the parts of all sets in Jacobian coordinates, lowest set
+// first. Without buckets it computes the sum of all parts.
 func finish(g curves.Group, parts []byte, plan *msmplan.Plan) ([]byte, error) {
 	all, err := g.SumsIn(parts)
 	if err != nil {
@@ -87,9 +87,9 @@ func finish(g curves.Group, parts []byte, plan *msmplan.Plan) ([]byte, error) {
 	return total.Point(0), nil
 }
 
-// join makes total the sum of all sets of their parts.
+// join sets total to the sum of all sets.
 func join(g curves.Group, total, all curves.Sums, plan *msmplan.Plan) {
-	first, _ := plan.Reduction() // the bit with which the planes of a set begin
+	first, _ := plan.Reduction() // the bit of the first plane of a set
 	each := all.Len() / plan.Sets
 	var group resident.Group
 	for s := range plan.Sets {
@@ -104,8 +104,8 @@ func join(g curves.Group, total, all curves.Sums, plan *msmplan.Plan) {
 	}
 }
 
-// weigh makes of a set's parts its sum, in the place of the first, which it does not
-// need: the weighted part, and 2^(first+j) times plane j. It begins with a total of infinity.
+// weigh computes a set's sum from its parts: the weighted part, plus 2^(first+j) times plane j. It
+// puts the sum into the place of the plain part, which it does not need. total must be infinity.
 func weigh(total, parts curves.Sums, first int) {
 	for j := parts.Len() - 1; j >= msmplan.PlaneParts; j-- {
 		total.Double(0)

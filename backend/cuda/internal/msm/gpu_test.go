@@ -40,17 +40,16 @@ var (
 	memory = flag.Int64("memory", 0, "bytes of device memory to use")
 )
 
-// plansOf is the plans of what computers computed since their last forget.
+// plansOf has the plans that computers have computed by since their last forget.
 var plansOf = make(map[*Computer][]*msmplan.Plan)
 
-// forget forgets the plans of a computer: those that it would use again, too.
+// forget forgets a computer's plans, including those that it would use again.
 func forget(c *Computer) {
 	delete(plansOf, c)
 	c.plans.Clear()
 }
 
-// open opens the device, or skips the test where there is none. Both are closed
-// when the test ends.
+// open opens the device, or skips the test if there is none. Both are closed when the test ends.
 func open(t testing.TB, o device.Options) (*device.Device, *Computer) {
 	t.Helper()
 	if o.Memory == 0 {
@@ -87,14 +86,13 @@ func judge(t *testing.T, c *Computer, p *fixtures.Points, bases *Bases, scalars 
 	}
 }
 
-// one returns a call with one job, over bases from the first on.
+// one returns a call with one job, over the bases from the first on.
 func one(bases *Bases, scalars []byte) []Job {
 	j := &backend.Job{Count: len(scalars) / bases.Curve.ScalarBytes(), Input: backend.Input{Bytes: scalars}}
 	return []Job{{Job: j, Source: j, Bases: bases}}
 }
 
-// TestTimes prints times from pinned host scalars to the affine point, and
-// checks every answer.
+// TestTimes prints times from pinned host scalars to the affine point, and checks every answer.
 func TestTimes(t *testing.T) {
 	if *sizes == "" {
 		t.Skip("no -sizes given")
@@ -140,7 +138,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// times prints the times of MSMs over points, by every try, and checks every answer.
+// times prints the times of MSMs over points for every try, and checks every answer.
 func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
 	for _, try := range tries() {
 		c.tune = func(u *msmplan.Params) {
@@ -203,7 +201,7 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 	}
 }
 
-// tries returns the changes of the tuning that the flags ask for, none first.
+// tries returns the changes of the tuning that the flags ask for, beginning with no change.
 func tries() []func(*msmplan.Params) {
 	all := []func(*msmplan.Params){nil}
 	for _, w := range strings.Split(*window, ",") {

@@ -10,7 +10,7 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// program is the kernels of one group.
+// groupKernels is the kernels of one group.
 type groupKernels struct {
 	binsCount   device.Kernel[kernel.BinsCount]
 	binsScatter device.Kernel[kernel.BinsScatter]
@@ -92,6 +92,6 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 	return p, errors.Join(p.binsScatter.SetMaxDynamicShared(most), p.restScatter.SetMaxDynamicShared(most))
 }
 
-// mostShared returns the dynamic shared memory that a block of the sort may have on a
-// card, in bytes. Kernels declare a little beside it.
+// mostShared returns the dynamic shared memory that a block of the sort may have on a card, in
+// bytes. Kernels declare a little more.
 func mostShared(d *device.Device) int { return d.Driver().Info().SharedPerBlock - 1<<10 }

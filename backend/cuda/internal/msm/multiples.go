@@ -14,21 +14,22 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// Multiples of bases, 2^(shift r) of each in row r, let windows share buckets: fewer
-// of these are reduced, so that windows may be wider and fewer. They are made in
-// slices, each in a turn of its own, so that no call waits long; they are spare
-// memory, so that whatever else needs the room gets it.
+// Multiples of bases let windows share buckets: row r has 2^(shift r) times each base. Then fewer
+// buckets are reduced, and windows may be wider and fewer. Multiples are made in slices, each in a
+// separate turn, so that no call waits long. They are spare memory: whatever else needs the room
+// gets it.
 
 const (
-	// A slice is some milliseconds: so many points, times the square of a
-	// coordinate's words.
+	// sliceWork bounds a slice to some milliseconds. It is the number of points times the square of
+	// a coordinate's words.
 	sliceWork = 1 << 26
-	// mostRows is rows of a slice: of few bases each waits for an inverse, some 0.1 ms.
+	// mostRows is the most rows of a slice. With few bases each row waits some 0.1 ms for an
+	// inverse.
 	mostRows = 16
-	// mostEach is points that share an inversion.
+	// mostEach is how many points share an inversion.
 	mostEach = 16
-	// firstPause is the MSMs after which it is tried again to make multiples that
-	// there was no room for, or that were dropped; then it doubles.
+	// firstPause is after how many MSMs it is tried again to make multiples that had no room or
+	// were dropped. The pause doubles each time.
 	firstPause = 64
 )
 
@@ -37,16 +38,16 @@ type table struct {
 	msmplan.Multiples
 
 	// Under tables.mu:
-	memory *device.Memory // nil when it was dropped
-	inUse  bool           // in this turn: it is not to be dropped
+	memory *device.Memory // nil after it was dropped
+	inUse  bool           // by this turn: it must not be dropped
 }
 
-// tables is the tables on a card: a Spare, of which the one that was not used for the
-// longest time is dropped first.
+// tables is the tables on a card. It is a Spare, which first drops the table that was unused for
+// the longest time.
 type tables struct {
 	mu    sync.Mutex
-	known bool     // to the device as Spare; under the turn
-	kept  []*table // the longest unused first
+	known bool     // registered with the device as Spare; under the turn
+	kept  []*table // unused for longest first
 }
 
 // Held returns the bytes of the tables that this turn does not use.
@@ -61,7 +62,7 @@ func (s *tables) Held() (size int64) {
 	return size
 }
 
-// Multiples returns the bytes of the multiples of bases that there are.
+// Multiples returns the bytes of all multiples of bases on the card.
 func (c *Computer) Multiples() (size int64) {
 	c.tables.mu.Lock()
 	defer c.tables.mu.Unlock()
@@ -71,7 +72,7 @@ func (c *Computer) Multiples() (size int64) {
 	return size
 }
 
-// Drop gives the one of these back that was not used for the longest time.
+// Drop gives back the table that was unused for the longest time.
 func (s *tables) Drop() error {
 	s.mu.Lock()
 	i := slices.IndexFunc(s.kept, func(t *table) bool { return !t.inUse })
@@ -84,7 +85,7 @@ func (s *tables) Drop() error {
 	return s.drop(t)
 }
 
-// drop gives a table back, if it is still there.
+// drop gives a table back, unless that was done already.
 func (s *tables) drop(t *table) error {
 	s.mu.Lock()
 	m := t.memory
@@ -97,8 +98,8 @@ func (s *tables) drop(t *table) error {
 	return m.Free()
 }
 
-// use keeps a table from being dropped in this turn; false when there is none, or not
-// any more.
+// use keeps a table from being dropped in this turn. It returns false if there is none, or if it
+// was dropped.
 func (s *tables) use(turn *device.Turn, t *table) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +115,7 @@ func (s *tables) use(turn *device.Turn, t *table) bool {
 	return true
 }
 
-// release lets a table be dropped again.
+// release allows a table to be dropped again.
 func (s *tables) release(t *table) {
 	s.mu.Lock()
 	t.inUse = false
@@ -123,19 +124,19 @@ func (s *tables) release(t *table) {
 
 // preparation is the multiples of one set of bases.
 type preparation struct {
-	most    int             // multiples of a base, itself included: 0 is the plan's choice, 1 none
+	most    int             // multiples of a base, itself included: 0 lets the plan choose, 1 means none
 	ctx     context.Context // ends when the bases are freed
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	// Under tables.mu:
-	table  *table // nil when there is none
+	table  *table // nil if there is none
 	making bool
-	pause  int // MSMs until it is tried again
+	pause  int // MSMs until they are tried again
 	tries  int
 }
 
-// end waits until nothing is made any more, and gives back what was.
+// end waits until no multiples are being made, and gives back those that are there.
 func (p *preparation) end(s *tables) error {
 	if p.stop == nil {
 		return nil
@@ -148,15 +149,15 @@ func (p *preparation) end(s *tables) error {
 	return s.drop(p.table)
 }
 
-// prepareNow makes multiples of bases before it returns, at most so many of each.
+// prepareNow makes multiples of bases before it returns, at most most of each.
 func (c *Computer) prepareNow(ctx context.Context, b *Bases, most int) error {
 	b.most, b.making = most, true
 	return c.makeTable(ctx, b)
 }
 
-// Prepare makes multiples of bases in the background: at most so many of each, or, if
-// that is 0, as many as seem right. It does nothing for bases on the host, while they
-// are being made, and for some time after it was tried.
+// Prepare makes multiples of bases in the background: at most most of each, or as many as seem
+// right if that is 0. It does nothing for bases on the host, while their multiples are being made,
+// and for some time after each try.
 func (c *Computer) Prepare(b *Bases, most int) {
 	if b.memory == nil || most == 1 || most == 0 && b.Count < msmplan.LeastPrepared {
 		return
@@ -174,14 +175,14 @@ func (c *Computer) Prepare(b *Bases, most int) {
 	b.most, b.making, b.pause = most, true, firstPause<<min(b.tries, 16)
 	b.tries++
 	b.running.Go(func() {
-		// Whatever goes wrong, MSMs are computed without multiples; and what is
-		// wrong with the card, the next of them finds.
+		// Whatever goes wrong, MSMs are computed without multiples. If the card has failed, the
+		// next MSM finds that.
 		_ = c.makeTable(b.ctx, b)
 	})
 }
 
-// makeTable makes the multiples of bases, in turns between those of calls. That there
-// is no room for them, or no use, is no error.
+// makeTable makes the multiples of bases, in turns between those of calls. It is no error if there
+// is no room for them, or no use.
 func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 	s := &c.tables
 	var t *table
@@ -228,7 +229,7 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 	return nil
 }
 
-// newTable takes memory for multiples of bases; nil when they are not worth it.
+// newTable takes memory for multiples of bases. It returns nil if they are not worth it.
 func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 	s := &c.tables
 	in, room, err := c.roomFor(ctx, b)
@@ -259,8 +260,7 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 	return t, end(nil)
 }
 
-// roomFor returns the input for the plan of all bases, and the bytes that their multiples
-// may take.
+// roomFor returns the input for a plan over all bases, and how many bytes their multiples may take.
 func (c *Computer) roomFor(ctx context.Context, b *Bases) (in msmplan.Input, room int64, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -270,7 +270,7 @@ func (c *Computer) roomFor(ctx context.Context, b *Bases) (in msmplan.Input, roo
 	return in, c.roomIn(in.Memory, b.most), turn.End()
 }
 
-// roomIn returns how much of memory multiples may take.
+// roomIn returns how many of memory bytes the multiples may take.
 func (c *Computer) roomIn(memory int64, most int) int64 {
 	if most == 0 {
 		return int64(msmplan.FreeShare * float64(memory-c.tables.Held()))
@@ -278,9 +278,9 @@ func (c *Computer) roomIn(memory int64, most int) int64 {
 	return memory
 }
 
-// CostOf returns the cost, in the unit of Outline.Cost, of an MSM of count of bases that
-// are not on the card, as if all of them were. They have as many multiples as would be
-// made of them now: most of each, or what seems right if that is 0.
+// CostOf returns the cost of an MSM of count of the bases, in the unit of Outline.Cost. The bases
+// are not on the card; it assumes that all of them are, with as many multiples as would be made
+// now: at most most of each, or what seems right if that is 0.
 func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count, most int) (float64, error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -293,8 +293,8 @@ func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count, most 
 	return msmplan.CostWith(in, c.inputFor(of, count, false, in.Memory), most, c.roomIn(in.Memory, most))
 }
 
-// makeSlice makes rows of a table, each from the one before, or the first from the bases,
-// for n points; false when the table was dropped.
+// makeSlice makes rows of a table for n points, each row from the one before it or, the first, from
+// the bases. It returns false if the table was dropped.
 func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *groupKernels, row, rows, from, n int) (there bool, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -315,7 +315,7 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *grou
 	return true, errors.Join(turn.Mark("multiples"), turn.Compute.Synchronize())
 }
 
-// makeRow launches what makes n points of a row.
+// makeRow launches the kernels that make n points of a row.
 func (c *Computer) makeRow(turn *device.Turn, b *Bases, t *table, prog *groupKernels, row, from, n int) (err error) {
 	bases := b.memory.Span()
 	bases = bases.Slice(int64(from)*bases.Size()/int64(b.Count), int64(n)*bases.Size()/int64(b.Count))
@@ -349,8 +349,8 @@ func (c *Computer) makeRow(turn *device.Turn, b *Bases, t *table, prog *groupKer
 	return err
 }
 
-// Use makes MSMs over bases use their multiples, where there are some, until the turn
-// ends: that memory is not spare meanwhile.
+// Use makes MSMs over bases use their multiples, if there are any, until the turn ends. Meanwhile
+// that memory is not spare.
 func (c *Computer) Use(turn *device.Turn, bases ...*Bases) {
 	for _, b := range bases {
 		if !c.tables.use(turn, c.tables.of(b)) && b.memory != nil {
@@ -359,8 +359,8 @@ func (c *Computer) Use(turn *device.Turn, bases ...*Bases) {
 	}
 }
 
-// Forgo makes MSMs over bases that Use was called for do without multiples. It returns
-// false when they do so already.
+// Forgo makes MSMs over bases do without the multiples that Use has given them. It returns false if
+// all did already.
 func (c *Computer) Forgo(bases ...*Bases) (changed bool) {
 	for _, b := range bases {
 		if t := c.tables.used(b); t != nil {
@@ -371,8 +371,8 @@ func (c *Computer) Forgo(bases ...*Bases) (changed bool) {
 	return changed
 }
 
-// expected returns the multiples that a turn that begins now would use for bases; the zero
-// value when there are none.
+// expected returns the multiples that a turn beginning now would use for bases, or the zero value
+// if there are none.
 func (s *tables) expected(b *Bases) (m msmplan.Multiples) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -382,14 +382,14 @@ func (s *tables) expected(b *Bases) (m msmplan.Multiples) {
 	return m
 }
 
-// of returns the table of bases, nil when there is none.
+// of returns the table of bases, or nil if there is none.
 func (s *tables) of(b *Bases) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return b.table
 }
 
-// used returns the table of bases if this turn uses it, else nil.
+// used returns the table of bases if this turn uses it, otherwise nil.
 func (s *tables) used(b *Bases) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,9 +19,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// TestMultiples runs the phases with fewer sets than windows, over points
-// whose multiples were computed beforehand, in a plan with more than one tile
-// and more than one pass of the sort.
+// TestMultiples runs the phases with fewer sets than windows, over points whose multiples were
+// computed before. The plan has more than one tile and more than one pass of the sort.
 func TestMultiples(t *testing.T) {
 	cudatest.OnFake(t)
 	d, _ := open(t, device.Options{})
@@ -29,10 +28,10 @@ func TestMultiples(t *testing.T) {
 	curve, group := backend.BN254, backend.G1
 	count := msmplan.Windows(curve, width)
 	rows := (count + sets - 1) / sets
-	// Row r is the points times 2^(width sets r), at a distance that is not n.
+	// Row r is 2^(width sets r) times the points. Rows lie at a distance that is not n.
 	const distance = n + 13
 	in := inputOf(curve, group, n, 1<<30)
-	in.Params.Window, in.Params.Reduce = width, 1e6 // as few buckets as there can be
+	in.Params.Window, in.Params.Reduce = width, 1e6 // as few buckets as possible
 	in.Multiples = msmplan.Multiples{Rows: rows, Shift: width * sets, Distance: distance}
 	p, err := msmplan.New(in)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// OnCard is an MSM whose scalars are on the card already, as a part of somebody's turn.
-// OnCard plans it. Then Queue queues it, in work memory and with pinned memory that are the
-// caller's. When the card is done with it, Answer makes the point.
+// OnCard is an MSM whose scalars are on the card already, in the turn of a program. OnCard plans
+// it. Then Queue queues it, in work memory and with pinned memory of the caller. When the card has
+// computed it, Answer makes the point.
 type OnCard struct {
 	round
 	pipe *pipe
 }
 
-// OnCard plans the MSM of count of the bases from offset on, for work memory of at most
-// memory bytes. The caller has the turn.
+// OnCard plans the MSM over count of the bases from offset on, with at most memory bytes of work
+// memory. The caller has the turn.
 func (c *Computer) OnCard(b *Bases, offset, count int, memory int64) (*OnCard, error) {
 	j := newBatch(Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, -1)
 	in := c.inputFor(b.Elements, count, b.host != nil, memory)
@@ -32,19 +32,19 @@ func (c *Computer) OnCard(b *Bases, offset, count int, memory int64) (*OnCard, e
 // Work returns the bytes of work memory that the MSM needs.
 func (r *OnCard) Work() int64 { return r.size }
 
-// Secret returns how many of these, from the first on, are to be overwritten afterwards.
+// Secret returns how many of these bytes, from the first on, must be overwritten afterwards.
 func (r *OnCard) Secret() int64 { return r.secret }
 
 // Results returns the bytes of pinned memory that it needs.
 func (r *OnCard) Results() int64 { return r.resultBytes }
 
-// Queue queues the MSM and returns before it is done. The scalars are what the turn's
-// stream Compute has written by then.
+// Queue queues the MSM and returns before it is done. Its scalars are what the turn's stream
+// Compute has written by then.
 func (r *OnCard) Queue(ctx context.Context, turn *device.Turn, scalars, work driver.Span, pinned driver.HostSpan) error {
 	r.batches[0].resident = scalars
 	x := &execution{round: &r.round, pipe: r.pipe, turn: turn, memory: work, pinned: pinned}
 	if r.batches[0].Bases.host != nil {
-		// Its points are copied to where those of another may be in use still.
+		// Its points are copied to memory that another MSM may still use.
 		if err := errors.Join(turn.Compute.Record(x.done[1]), turn.Copy.Wait(x.done[1])); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (r *OnCard) Queue(ctx context.Context, turn *device.Turn, scalars, work dri
 	return x.queue(ctx)
 }
 
-// Answer makes the affine point of what came back to pinned memory.
+// Answer makes the affine point from the results in pinned memory.
 func (r *OnCard) Answer(pinned []byte) ([]byte, error) {
 	answer := make([][]byte, 1)
 	err := finishAll(r.batches, pinned, answer)

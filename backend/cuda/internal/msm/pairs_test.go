@@ -20,7 +20,7 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// eachWithPairs calls f for every group that has kernels for pairs.
+// eachWithPairs calls f for every group with kernels for pairs.
 func eachWithPairs(f func(c backend.Curve, g backend.Group)) {
 	eachGroup(func(c backend.Curve, g backend.Group) {
 		if _, ok := kernel.ForPairs(c.String(), g.String()); ok {
@@ -29,22 +29,22 @@ func eachWithPairs(f func(c backend.Curve, g backend.Group)) {
 	})
 }
 
-// withPairs returns a change to so many levels of pairs, few tasks at a time, windows of
-// few bits, for long runs, and several chunks or one. Sums are added up by four threads.
+// withPairs returns a change to levels levels of pairs and few tasks at a time. Windows have few
+// bits, so that runs are long; there are several chunks or one. Four threads add up sums.
 func withPairs(levels int, chunks bool) func(*msmplan.Params) {
 	return func(t *msmplan.Params) {
 		t.Edwards = 0
 		t.Pair, t.Invert, t.PairLevels, t.PairTasks, t.PairThreads = 1e-6, 0, levels, 50, 256
 		t.Quad = 0.35
-		t.Window, t.Piece, t.Adding = 5, msmplan.LeastPiece/8, 1 // chains of additions cost nothing
+		t.Window, t.Piece, t.Adding = 5, msmplan.LeastPiece/8, 1 // so that chains of additions cost nothing
 		if chunks {
 			t.Overlap, t.Copy, t.Launch = 16, 1e3, 0
 		}
 	}
 }
 
-// usedPairs reports whether all plans of the computer had pairs, and some several chunks,
-// since the last time.
+// usedPairs reports whether all plans of the computer had pairs, and whether some had several
+// chunks, since it was last called.
 func usedPairs(c *Computer) (pairs, chunks bool) {
 	defer forget(c)
 	pairs = len(plansOf[c]) > 0
@@ -55,10 +55,10 @@ func usedPairs(c *Computer) (pairs, chunks bool) {
 	return pairs, chunks
 }
 
-// TestPairs meets every case of an addition of affine points: equal ones, opposite
-// ones, infinity on either side, and each of these beside the others, whose inverses
-// they share; with tasks of every length, more than are added up at a time; in one
-// chunk, and in several.
+// TestPairs meets every case of an addition of affine points: equal points, opposite points,
+// infinity on either side, and each of these beside the others, whose inverses they share. Tasks
+// have every length, and are more than are added up at a time. It is done in one chunk and in
+// several.
 func TestPairs(t *testing.T) {
 	const n = 60
 	eachWithPairs(func(curve backend.Curve, group backend.Group) {
@@ -81,7 +81,7 @@ func TestPairs(t *testing.T) {
 				}
 				for _, levels := range []int{2, 3, 4} {
 					if levels != 3 && set != fixtures.Repeated {
-						continue // every set meets all cases at three levels
+						continue // at three levels every set meets all cases
 					}
 					several := levels != 4
 					c.tune = withPairs(levels, several)
@@ -97,8 +97,8 @@ func TestPairs(t *testing.T) {
 	})
 }
 
-// withAffine returns a change to affine sums of tasks of 2^levels entries, by so many blocks
-// at a time, with windows of few bits, for long runs, and several chunks or one.
+// withAffine returns a change to affine sums of tasks of 2^levels entries, in places blocks at a
+// time. Windows have few bits, so that runs are long; there are several chunks or one.
 func withAffine(levels, places int, chunks bool) func(*msmplan.Params) {
 	return func(t *msmplan.Params) {
 		withPairs(levels, chunks)(t)
@@ -106,9 +106,9 @@ func withAffine(levels, places int, chunks bool) func(*msmplan.Params) {
 	}
 }
 
-// TestAffineSums meets every case of an addition of affine points, as TestPairs does, where
-// entries are added to the sum of their task one after the other: by a wave of blocks and
-// by several, by more blocks than rows and by one, with tasks of every length.
+// TestAffineSums meets every case of an addition of affine points, as TestPairs does, but with
+// entries that are added to the sum of their task one after the other. It does so with one wave of
+// blocks and several, with more blocks than rows and with one, and with tasks of every length.
 func TestAffineSums(t *testing.T) {
 	eachGroup(func(curve backend.Curve, group backend.Group) {
 		if _, ok := kernel.ForAffine(curve.String(), group.String()); !ok {
@@ -213,8 +213,8 @@ func TestPairsOutsideTheSubgroup(t *testing.T) {
 	}
 }
 
-// TestPairLaunches: a chunk launches batches of pairs for its own tasks, not for those of
-// the largest chunk.
+// TestPairLaunches: a chunk launches batches of pairs only for its own tasks, not as many as the
+// largest chunk.
 func TestPairLaunches(t *testing.T) {
 	cudatest.OnFake(t)
 	const levels, n = 2, 320
@@ -244,7 +244,7 @@ func TestPairLaunches(t *testing.T) {
 		return fakecuda.Calls("cuLaunchKernel") - before, plansOf[c][0]
 	}
 	few, plan := launches(50)
-	all, same := launches(1 << 20) // in one batch a chunk
+	all, same := launches(1 << 20) // each chunk in one batch
 	if len(plan.Chunks) < 3 || !slices.Equal(plan.Chunks, same.Chunks) || plan.Levels != levels || same.Levels != levels {
 		t.Fatalf("chunks %v and %v, %d and %d levels: not what this test is for", plan.Chunks, same.Chunks, plan.Levels, same.Levels)
 	}
@@ -255,7 +255,7 @@ func TestPairLaunches(t *testing.T) {
 	if most := len(plan.Chunks) * plan.PairBatches(slices.Max(plan.Chunks)); batches >= most {
 		t.Fatalf("%d batches, %d at most: not what this test is for", batches, most)
 	}
-	const kernels = 3 // of a level of a batch
+	const kernels = 3 // for one level of a batch
 	if want := all + int64(kernels*levels*(batches-len(plan.Chunks))); few != want {
 		t.Errorf("%d launches, want %d", few, want)
 	}

@@ -10,17 +10,17 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// phases launches the phases of a step. Those before the accumulation go to the stream
-// ahead, the others to stream; the two may be the same.
+// phases launches the phases of a step. Those before the accumulation go to the stream ahead, the
+// others to stream. The two may be the same.
 type phases struct {
 	*msmplan.Plan
 	*groupKernels
 	msmplan.TaskLists
 	points        int // of the chunk
-	piece         int // its longest task
+	piece         int // the longest task
 	ahead, stream *driver.Stream
 	memory        driver.Span
-	mark          func(phase string) error // after a phase was launched
+	mark          func(phase string) error // is called after a phase was launched
 }
 
 func (p *phases) at(g device.Region) driver.Span { return g.In(p.memory) }
@@ -28,10 +28,10 @@ func (p *phases) at(g device.Region) driver.Span { return g.In(p.memory) }
 // address returns where a region begins, for a kernel.
 func (p *phases) address(g device.Region) kernels.Pointer { return device.Address(p.at(g)) }
 
-// few bounds the threads of kernels that loop over more items than they have threads.
+// few bounds the threads of a kernel that loops over more items than it has threads.
 func few(items, threads int) int { return min(items, threads*2048) }
 
-// clearSums clears what all steps of an MSM add to.
+// clearSums clears the sums to which all steps of an MSM add.
 func (p *phases) clearSums() error {
 	if err := p.stream.Fill(p.at(p.Work.Buckets), 0); err != nil {
 		return err
@@ -60,12 +60,12 @@ func (p *phases) addMultiples(scalars, points driver.Span, check bool) error {
 	return p.mark("direct")
 }
 
-// makeTasks makes tasks of the chunk's scalars of each MSM. It records read behind the last
-// kernel that needs the scalars. base is the first point's number, for what check finds.
+// makeTasks makes the tasks of the chunk from the scalars of each MSM. It records read after the
+// last kernel that needs the scalars. base is the index of the first point, for what check finds.
 func (p *phases) makeTasks(scalars driver.Span, check bool, base int, read *driver.Event) error {
 	mark := p.mark
 	if p.ahead != p.stream {
-		mark = func(string) error { return nil } // time is taken on the other stream
+		mark = func(string) error { return nil } // the other stream is the one that is timed
 	}
 	if err := p.clear(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (p *phases) makeTasks(scalars driver.Span, check bool, base int, read *driv
 	return mark("buckets")
 }
 
-// clear writes zeros to what counts are added to.
+// clear zeroes the counters to which kernels add.
 func (p *phases) clear() error {
 	err := errors.Join(p.ahead.Fill(p.at(p.Work.Cleared), 0), p.ahead.Fill(p.at(p.TaskLists.Tally), 0))
 	if p.Levels > 0 {
@@ -85,8 +85,8 @@ func (p *phases) clear() error {
 	return err
 }
 
-// entries makes entries of the scalars in the order of their buckets, and tasks of them:
-// the phases digits, sort and buckets.
+// entries makes entries from the scalars, in the order of their buckets, and tasks from the
+// entries: the phases digits, sort and buckets.
 func (p *phases) entries(scalars driver.Span, check bool, base int, read *driver.Event, mark func(string) error) error {
 	m, s, n := &p.Work, &p.Sort, p.points
 	tiles := driver.Dim{X: s.Tiles(n), Y: p.MSMs()}
@@ -141,7 +141,7 @@ func (p *phases) entries(scalars driver.Span, check bool, base int, read *driver
 	})
 }
 
-// placeTasks makes tasks of the runs of all buckets.
+// placeTasks makes tasks from the runs of all buckets.
 func (p *phases) placeTasks(tally device.Region, in kernel.TasksPlace) error {
 	buckets := int(p.BucketCount())
 	in.Begin, in.End, in.Buckets, in.Work = p.address(p.Work.Begin), p.address(p.Work.End), buckets, p.address(tally)
@@ -152,7 +152,7 @@ func (p *phases) placeTasks(tally device.Region, in kernel.TasksPlace) error {
 func (p *phases) sortBins() error {
 	m, s := &p.Work, &p.Sort
 	first, next, binTiles, rests, end := p.address(m.First), p.address(m.Next), p.address(m.Tiles), p.address(m.Rests), p.address(m.End)
-	tiles := driver.Dim{X: p.MSMs()*p.Windows*p.points/kernel.SortTile + s.Bins} // of all bins, at most
+	tiles := driver.Dim{X: p.MSMs()*p.Windows*p.points/kernel.SortTile + s.Bins} // of all bins, an upper bound
 	if err := p.restCount.LaunchShaped(p.ahead,
 		driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restCount.Threads}, Shared: 4 << s.Shift}, kernel.RestCount{
 			First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests, Counts: end,
@@ -169,7 +169,7 @@ func (p *phases) sortBins() error {
 		})
 }
 
-// makeRuns gives every bucket its place among the values, by how many entries it has.
+// makeRuns gives every bucket its place among the values, from the counts of entries.
 func (p *phases) makeRuns() error {
 	buckets, tally, piece := int(p.BucketCount()), p.TaskLists.Tally, p.piece
 	if p.Levels > 0 {
@@ -180,9 +180,9 @@ func (p *phases) makeRuns() error {
 	})
 }
 
-// addPairs makes one entry of each 2^Levels of a bucket, as affine points that share
-// inverses: the phase pairs. It returns the points that are left to be accumulated, and
-// their numbers in the order of buckets.
+// addPairs adds up every 2^Levels entries of a bucket to one: the phase pairs. They are affine
+// points that share inverses. It returns the points that are left to be accumulated, and their
+// numbers in the order of buckets.
 func (p *phases) addPairs(points kernels.Pointer) (left, values kernels.Pointer, err error) {
 	r, values := &p.Work.Pairs, p.address(p.TaskLists.Values)
 	if p.Levels == 0 {
@@ -222,8 +222,7 @@ func (p *phases) addPairs(points kernels.Pointer) (left, values kernels.Pointer,
 	return left, numbers, p.mark("pairs")
 }
 
-// addUp computes the tasks, then adds up the sums of runs that were split: the phases
-// accumulate and fold.
+// addUp computes the tasks and then adds up the sums of split runs: the phases accumulate and fold.
 func (p *phases) addUp(points driver.Span) error {
 	m := &p.Work
 	tally, splits, slots, buckets := p.address(p.TaskLists.Tally), p.address(p.TaskLists.Splits), p.address(m.Slots), p.address(m.Buckets)
@@ -248,7 +247,7 @@ func (p *phases) addUp(points driver.Span) error {
 	return p.mark("fold")
 }
 
-// reduceBuckets reduces the buckets to the parts of each set.
+// reduceBuckets reduces the buckets of each set to its parts.
 func (p *phases) reduceBuckets() error {
 	m := &p.Work
 	first, joins := p.Reduction()

@@ -25,8 +25,8 @@ import (
 // everyMultiple is a hint that limits nothing.
 const everyMultiple = 1000
 
-// prepared loads bases with a hint for multiples, frees them when the test ends, and
-// fails where none were made.
+// prepared loads bases with a hint for multiples, and fails if none were made. The bases are freed
+// when the test ends.
 func prepared(t *testing.T, c *Computer, of backend.Bases, most int) *Bases {
 	t.Helper()
 	of.Hints.Multiples = most
@@ -45,7 +45,7 @@ func prepared(t *testing.T, c *Computer, of backend.Bases, most int) *Bases {
 	return b
 }
 
-// usedMultiples reports whether a plan of the computer used some, since the last time.
+// usedMultiples reports whether a plan of the computer used multiples since it was last called.
 func usedMultiples(c *Computer) bool {
 	defer forget(c)
 	for _, p := range plansOf[c] {
@@ -69,7 +69,7 @@ func scalarBytes(c backend.Curve, values ...*big.Int) []byte {
 	return all
 }
 
-// hostile lists scalars that meet the borders of windows of c bits: n of each kind.
+// hostile lists scalars at the borders of windows of c bits, n of each kind.
 func hostile(curve backend.Curve, c, n int) map[string][]byte {
 	r := curve.ScalarField()
 	one, half := big.NewInt(1), new(big.Int).Rsh(r, 1)
@@ -98,7 +98,7 @@ func hostile(curve backend.Curve, c, n int) map[string][]byte {
 	return all
 }
 
-// compareSum compares an MSM over bases from offset on with what p's discrete logarithms say.
+// compareSum compares an MSM over the bases from offset on with p's discrete logarithms.
 func compareSum(t *testing.T, c *Computer, p *fixtures.Points, b *Bases, offset int, scalars []byte) {
 	t.Helper()
 	jobs := one(b, scalars)
@@ -116,10 +116,10 @@ func compareSum(t *testing.T, c *Computer, p *fixtures.Points, b *Bases, offset 
 	}
 }
 
-// TestPrepared computes with multiples in every group: over bases of every set, all of
-// them and some, with scalars of every distribution; and, in a group of either form,
-// with scalars at the borders of windows; and, in one, with hints that allow few
-// multiples, and other windows than the table's.
+// TestPrepared computes with multiples in every group: over bases of every set, all of them and
+// some, with scalars of every distribution. In one group of either form it also uses scalars at the
+// borders of windows. In one group it also uses hints that allow few multiples, and other windows
+// than the table's.
 func TestPrepared(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
@@ -180,7 +180,8 @@ func TestPrepared(t *testing.T) {
 		p, of := bases(t, curve, group, fixtures.Random, 60)
 		check(t, p, prepared(t, c, of, most), 0, uniform(curve, fixtures.Uniform, 60))
 	}
-	// Rows of 12 bits for windows of 6, of 12, and of 8 in three sets, of every second row.
+	// The rows have a shift of 12 bits. Windows have 6 bits, 12 bits, and 8 bits in three sets,
+	// which use every second row.
 	defer func() { c.tune = nil }()
 	c.tune = func(t *msmplan.Params) { t.Window = 12 }
 	p, of := bases(t, curve, group, fixtures.Random, 60)
@@ -191,9 +192,9 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
-// TestPreparedOutsideTheSubgroup: multiples are exact for every point of the curve,
-// of which some become infinity when they are doubled. In Edwards form the answer is
-// some point of the curve, also where a base has no such form.
+// TestPreparedOutsideTheSubgroup: multiples are exact for every point of the curve, even if
+// doubling makes some of them infinity. In Edwards form the answer is some point of the curve, even
+// if a base has no such form.
 func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
@@ -255,8 +256,8 @@ func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	}
 }
 
-// withoutForm returns the points that are at infinity in Edwards form: those of u = -1,
-// where u = (x + 1)/sqrt(3).
+// withoutForm returns the points that are at infinity in Edwards form: those with u = -1, where
+// u = (x + 1)/sqrt(3).
 func withoutForm(t *testing.T) (points []bls12377.G1Affine) {
 	var root, one fp.Element
 	if root.Sqrt(root.SetInt64(3)) == nil {
@@ -279,13 +280,13 @@ func withoutForm(t *testing.T) (points []bls12377.G1Affine) {
 	return points
 }
 
-// TestPreparedInTheBackground: without a hint calls are answered at once, and with
-// multiples as soon as these are there; and bases may be freed meanwhile.
+// TestPreparedInTheBackground: without a hint calls are answered at once, and with multiples as
+// soon as there are any. The bases may be freed meanwhile.
 func TestPreparedInTheBackground(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
 	s := newSmall(t, msmplan.LeastPrepared)
-	turn, err := c.dev.Turn(t.Context()) // nothing is made before it ends
+	turn, err := c.dev.Turn(t.Context()) // until it ends no multiples are made
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,9 +323,9 @@ func TestPreparedInTheBackground(t *testing.T) {
 	}
 }
 
-// TestTablesMakeRoom: multiples are dropped when memory is needed, the longest unused
-// first, and never those that the turn uses; MSMs go on without, and after some time
-// they are made again. Where there is no room for them at all, there are none.
+// TestTablesMakeRoom: multiples are dropped when memory is needed, those unused for the longest
+// time first, but never those that the turn uses. MSMs go on without them, and after some time they
+// are made again. If there is never room for them, there are none.
 func TestTablesMakeRoom(t *testing.T) {
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{Memory: 8 << 20})
@@ -341,7 +342,7 @@ func TestTablesMakeRoom(t *testing.T) {
 		}
 	}
 	answers(newer, true)
-	answers(older, true) // newer is unused for longer now
+	answers(older, true) // now newer is unused for longer
 
 	turn, err := d.Turn(t.Context())
 	if err != nil {
@@ -375,7 +376,7 @@ func TestTablesMakeRoom(t *testing.T) {
 	}
 	answers(newer, true)
 
-	// Beside bases that fill the memory there is no room for more.
+	// The bases fill the memory: there is no room for anything else.
 	turn, err = d.Turn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -397,8 +398,8 @@ func TestTablesMakeRoom(t *testing.T) {
 	}
 }
 
-// TestPreparingFails: a context that ends, or memory or a launch that is refused,
-// leaves nothing behind; of these only memory is no error.
+// TestPreparingFails: if the context ends, or memory or a launch is refused, nothing is left
+// behind. Refused memory alone is no error.
 func TestPreparingFails(t *testing.T) {
 	const outOfMemory, invalidValue = "2", "1"
 	cudatest.OnFake(t)
@@ -409,7 +410,7 @@ func TestPreparingFails(t *testing.T) {
 		"cuMemAlloc@3=" + outOfMemory:      false, // its scratch
 		"cuLaunchKernel@2=" + invalidValue: true,
 	} {
-		_, c := open(t, device.Options{}) // that has no memory from before
+		_, c := open(t, device.Options{}) // a new one, which holds no memory yet
 		cudatest.Fail(t, rules)
 		b, err := c.Load(t.Context(), &s.bases, 0)
 		fakecuda.Reset()

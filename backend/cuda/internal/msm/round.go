@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// Compute computes the jobs of a call, in one turn. They are queued on the card one after
-// the other; each step's input is copied while the step before it is computed.
+// Compute computes the jobs of a call in one turn. They are queued on the card one after the other;
+// each step's input is copied while the step before it is computed.
 func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, err error) {
 	results = make([][]byte, len(jobs))
 	var all []*batch
@@ -32,7 +32,7 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 	if err != nil {
 		return nil, err
 	}
-	// The host's part is done while the card is the next call's.
+	// The host finishes them while the card is the next call's.
 	for _, r := range rounds {
 		if err := finishAll(r.batches, r.results, results); err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 	return results, nil
 }
 
-// inTurn makes the card compute batches, and returns the rounds with what came back.
+// inTurn makes the card compute batches. It returns the rounds with their results.
 func (c *Computer) inTurn(ctx context.Context, batches []*batch) (rounds []*round, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -59,20 +59,20 @@ func (c *Computer) inTurn(ctx context.Context, batches []*batch) (rounds []*roun
 	return rounds, nil
 }
 
-// round is the batches that share the work memory at the same time: all of a call where they
-// fit, else one after the other.
+// round is the batches that share the work memory at the same time: all of a call if they fit, else
+// one after the other.
 type round struct {
 	batches         []*batch
-	scalars, points [2]device.Region // a step's input: of even steps, and of odd ones
+	scalars, points [2]device.Region // the input of even steps, and of odd ones
 	workAt          int64            // where the work memory of the plans begins
-	secret          int64            // what comes after it are points
+	secret          int64            // bytes from the first on that are secret; points come after them
 	size            int64
 	resultBytes     int64
-	results         []byte // what the card has computed, once it has
+	results         []byte // what the card has computed; nil until then
 }
 
-// rounds plans the batches and takes the memory for the first round. Where another program
-// uses the card too, so that the memory cannot be had, it plans again for what is free.
+// rounds plans the batches and takes the memory for the first round. If another program uses the
+// card too and takes that memory, it plans again for what is free.
 func (c *Computer) rounds(turn *device.Turn, batches []*batch) ([]*round, error) {
 	if len(batches) == 0 {
 		return nil, nil
@@ -104,8 +104,8 @@ func basesOf(batches []*batch) (bases []*Bases) {
 	return bases
 }
 
-// roundsIn plans the batches: as one round where memory allows, else one by one. Jobs are
-// computed side by side where memory allows that.
+// roundsIn plans the batches: as one round if memory allows, else one by one. Jobs are computed
+// side by side if memory allows.
 func (c *Computer) roundsIn(batches []*batch, memory int64) ([]*round, error) {
 	together := c.sideBySide(batches)
 	err := c.planBatches(together, memory)
@@ -128,7 +128,7 @@ func (c *Computer) roundsIn(batches []*batch, memory int64) ([]*round, error) {
 	return ones, nil
 }
 
-// newRound says what is where in the work memory of batches that have their plans.
+// newRound lays out the work memory of batches that are planned.
 func newRound(batches []*batch, memory int64) *round {
 	r := &round{batches: batches}
 	var scalars, points, work int64
@@ -141,7 +141,7 @@ func newRound(batches []*batch, memory int64) *round {
 		}
 		j.isShared, j.isSent = false, false
 	}
-	// The points come last: they are no secret.
+	// The points come last, since they are not secret.
 	var at device.Layout
 	for i := range 2 {
 		r.scalars[i] = r.scalars[0]
@@ -150,7 +150,7 @@ func newRound(batches []*batch, memory int64) *round {
 		}
 	}
 	r.workAt = at.Take(work).Off
-	// Scalars of more than one job are kept on the device where there is room.
+	// Scalars of more than one job stay on the card if there is room.
 	streamed := int64(inputs) * device.Align(points)
 	uses := make(map[*backend.Job][]*batch)
 	for _, j := range batches {
@@ -180,7 +180,7 @@ func newRound(batches []*batch, memory int64) *round {
 	return r
 }
 
-// computeRound runs a round and keeps what came back.
+// computeRound runs a round and keeps its results.
 func (c *Computer) computeRound(ctx context.Context, turn *device.Turn, r *round) error {
 	memory, err := turn.Work(r.size, r.secret)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
-// TestPassesBeginEarly: all passes do, but the first one after tables were made.
+// TestPassesBeginEarly: all passes begin early, except the first one after tables were made.
 func TestPassesBeginEarly(t *testing.T) {
 	cudatest.OnFake(t)
 	c := open(t, backend.BN254)

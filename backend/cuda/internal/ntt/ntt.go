@@ -1,20 +1,19 @@
-// Package ntt computes number-theoretic transforms on one card, of vectors that
-// are there: over the scalar field of a curve, with the roots of unity of
-// gnark-crypto's fft.Domain and the same answers bit for bit.
+// Package ntt computes number-theoretic transforms of vectors on one card. They are over the scalar
+// field of a curve, with the roots of unity of gnark-crypto's fft.Domain, and give the same answers
+// bit for bit.
 //
 // # Words
 //
-//   - A pass is one kernel: some levels of the transform, of log2(n) in all. Passes
-//     go down, from natural order to reversed, or up, from reversed to natural, for
-//     a transform and for its inverse. From natural to natural order is up, and the
-//     first pass finds its elements where they are.
-//   - A row has the powers of one root of unity that a thread multiplies with. The
-//     rows of a size are the first ones of every larger size: a Field keeps one
-//     table.
-//   - A shift, of a coset, has tables of its powers too: two of 2^16 and 2^12,
-//     whose products are all of them; and rows of the first levels that have powers
-//     in them. A Field keeps those of the last few shifts.
-//   - Tables are public, count as spare memory and are made again when they were
+//   - A pass is one kernel: some of the log2(n) levels of a transform. Passes go down, from
+//     natural order to reversed, or up, from reversed to natural, for a transform and for
+//     its inverse. From natural to natural order they go up, and the first pass finds its
+//     elements where they are.
+//   - A row has the powers of one root of unity by which a thread multiplies. The rows
+//     of a size are the first rows of every larger size: a Field keeps one table.
+//   - A shift, of a coset, has tables of its powers: two of 2^16 and 2^12 powers, whose
+//     products are all powers, and rows of the first levels with powers multiplied in. A
+//     Field keeps the tables of the last few shifts.
+//   - Tables are public. They count as spare memory, and are made again after they were
 //     dropped.
 package ntt
 
@@ -36,31 +35,29 @@ import (
 // MostLogN is the logarithm of the longest transform: 2^28 elements.
 const MostLogN = kernel.MostLogN
 
-// mostLogRows bounds the table of rows: 2^20 of them are 512 MiB for 32-byte
-// elements. Rows of longer transforms are products of two, which only threads of 8
-// elements make.
-var mostLogRows = 20 // a variable for tests
+// mostLogRows bounds the table of rows: 2^20 rows are 512 MiB for elements of 32 bytes. The rows of
+// longer transforms are products of two; only threads of 8 elements make them.
+var mostLogRows = 20 // tests change it
 
-// rowsFrom is the least logarithm of transforms with rows of their own on a coset.
-var rowsFrom = kernel.LogLow + 1 // a variable for tests
+// rowsFrom is the least logarithm of a transform with separate rows for a coset.
+var rowsFrom = kernel.LogLow + 1 // tests change it
 
-// mostShifts is how many shifts a Field keeps tables of: 2.2 MiB each for 32-byte
-// elements.
-var mostShifts = 16 // a variable for tests
+// mostShifts is how many shifts a Field keeps tables for: 2.2 MiB each for elements of 32 bytes.
+var mostShifts = 16 // tests change it
 
-// Transform is one transform, or each of a batch: see backend.Transform.
+// Transform is one transform, or each of a batch; see backend.Transform.
 type Transform struct {
 	LogN     int
 	Inverse  bool
 	From, To backend.Order // not both Reversed
 	Shift    []byte        // an element, not zero, in Montgomery form; nil is 1
-	// Given is the elements of each input vector when there are fewer than 2^LogN,
-	// the others being zero: forward and from Natural only. 0 is all.
+	// Given is how many elements each input vector has if they are fewer than 2^LogN; the others
+	// are zero. It is for forward transforms from Natural only. 0 means all.
 	Given int
 }
 
-// Field is the transforms over one curve's scalar field on one card. Its methods
-// are called in a turn, which says by whom they may be called at a time.
+// Field is the transforms over one curve's scalar field on one card. Its methods are called within
+// a turn, which bounds who may call them at the same time.
 type Field struct {
 	curve     backend.Curve
 	size      int      // bytes of an element
@@ -72,17 +69,17 @@ type Field struct {
 	reverse   device.Kernel[kernel.Reverse]
 	shapes    [kernel.LogRow + 1]shape // by the logarithm of the elements of a thread
 
-	mu     sync.Mutex // over the tables, whose Held is asked from anywhere
+	mu     sync.Mutex // guards the tables, since anybody may call Held
 	table  *device.Memory
-	shifts []shift // the last one is the newest
+	shifts []shift // the newest last
 
-	// Of the table: log2 of its rows, and of the nodes that it serves.
+	// Of the table: log2 of its rows, and log2 of the nodes that it serves.
 	logRows, logNodes int
-	// Whether kernels that make tables were queued, and no pass after them.
+	// making says that kernels that make tables were queued, and no pass after them.
 	making bool
 }
 
-// shape is the kernels of passes whose threads have so many elements.
+// shape is the kernels of passes whose threads have a certain number of elements.
 type shape struct {
 	down device.Kernel[kernel.Down]
 	up   device.Kernel[kernel.Up]
@@ -94,11 +91,11 @@ type shift struct {
 	table *device.Memory
 }
 
-// coset is what x_k is multiplied with: base^k.
+// coset is the factors of the elements x_k: base^k.
 type coset struct {
 	base string // an element; "" is 1
 
-	// With rows of the first levels for transforms of 2^logN elements; 0 is none.
+	// If not 0, there are rows of the first levels for transforms of 2^logN elements.
 	logN    int
 	inverse bool
 }
@@ -125,10 +122,10 @@ func New(t *device.Turn, d *device.Device, curve backend.Curve) (*Field, error) 
 	return f, nil
 }
 
-// Close gives the tables back. The card must be open, and no transform queued.
+// Close gives the tables back. The card must be open, and no transform may be queued.
 func (f *Field) Close() error { return f.Drop() }
 
-// Held returns the bytes of the tables: Field is device.Spare.
+// Held returns the bytes of the tables. A Field is a device.Spare.
 func (f *Field) Held() (size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,8 +138,8 @@ func (f *Field) Held() (size int64) {
 	return size
 }
 
-// Drop gives the tables back when the transforms that are queued have ended, until
-// one needs them again.
+// Drop gives the tables back once the queued transforms have ended. The next transform makes them
+// again.
 func (f *Field) Drop() error {
 	f.mu.Lock()
 	tables := []*device.Memory{f.table}
@@ -154,12 +151,12 @@ func (f *Field) Drop() error {
 	return f.free(tables...)
 }
 
-// Queue puts transforms of 2^x.LogN elements each on the turn's stream of kernels:
-// as many as out has room for, in following each other in the same way. out and in
-// may be the same memory; from natural to natural order that costs a pass more,
-// which exchanges elements. Otherwise they must not overlap, and in is left as it
-// is. Elements are canonical, before and after. No work memory is needed; tables
-// are kept, as far as there is room, or the error wraps backend.ErrOutOfMemory.
+// Queue queues transforms of 2^x.LogN elements on the turn's stream of kernels: as many as out has
+// room for. Those of in and of out follow each other. out and in may be the same memory; from
+// natural to natural order that costs one pass more, which exchanges elements. Otherwise they must
+// not overlap, and in stays as it is. Elements are canonical before and after. No work memory is
+// needed. Tables are kept if there is room for them; otherwise the error wraps
+// backend.ErrOutOfMemory.
 func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	all, given, err := f.check(out, in, x)
 	if err != nil || all == 0 {
@@ -177,9 +174,9 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	if err != nil {
 		return err
 	}
-	// Where every power is in one table, rows would save nothing. They can have those
-	// of the highest digits of k, which are the first levels' where down reads x_k
-	// and where up writes it.
+	// If every power is in one table, rows save nothing. Rows can include the powers for the
+	// highest digits of k. These digits are those of the first levels when down reads x_k and up
+	// writes it.
 	if c.base != "" && x.LogN >= rowsFrom && logEach > 1 && len(passes) > 1 && passes[0] > logEach && x.Inverse == (x.To == backend.Natural) {
 		c.logN, c.inverse = x.LogN, x.Inverse
 	}
@@ -231,14 +228,13 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	return nil
 }
 
-// pass launches a pass, early if that may be: before it waits for what was launched
-// before, it reads nothing but rows.
+// pass launches a pass, early if that is allowed: then it reads nothing but rows until what was
+// launched before it has ended.
 func pass[P kernels.Params](k *device.Kernel[P], s *driver.Stream, threads int, early bool, p P) error {
 	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: threads / k.Threads}, Block: driver.Dim{X: k.Threads}, Overlap: early}, p)
 }
 
-// check checks a transform and returns the number of elements of out, and of each input
-// vector.
+// check checks a transform. It returns the number of elements of out, and of each input vector.
 func (f *Field) check(out, in driver.Span, x Transform) (all, given int, err error) {
 	bad := func(format string, args ...any) (int, int, error) {
 		return 0, 0, fmt.Errorf("%w: a transform of 2^%d elements: "+format, append([]any{backend.ErrInvalidInput, x.LogN}, args...)...)
@@ -270,14 +266,14 @@ func (f *Field) check(out, in driver.Span, x Transform) (all, given int, err err
 	return int(out.Size() / int64(f.size)), given, nil
 }
 
-var plan = split // a variable for tests
+var plan = split // tests change it
 
-// split returns the logarithm of the elements of a thread, and the levels of each pass,
-// in the order of down, for transforms of `all` elements together. Fewer elements a
-// thread are more threads, where there would be too few for the card. A pass of b levels
-// reads a tile's neighbours in 2^b rows, so that few levels are quicker in memory and
-// many need fewer passes; a number of levels that a step does not divide costs least in
-// the first pass. Fastest of those tried on an H200.
+// split returns the logarithm of the elements of a thread, and the levels of each pass in the order
+// of down. all is the elements of all transforms together. Fewer elements for each thread make more
+// threads, for transforms too small to fill the card. A pass of b levels reads from 2^b rows the
+// elements that are neighbours in a tile: few levels are quicker in memory, many need fewer passes.
+// If a number of levels is no multiple of a step's, the first pass takes the remainder, where it
+// costs least. These are the fastest of those tried on an H200.
 func split(size, logN, all int) (logEach int, passes []int) {
 	few, some := 1<<16, 1<<17
 	if size > 32 {
@@ -309,7 +305,7 @@ func split(size, logN, all int) (logEach int, passes []int) {
 	return logEach, passes
 }
 
-// coset returns what a transform's shift asks for.
+// coset returns the coset of a transform's shift.
 func (f *Field) coset(x Transform) (c coset, err error) {
 	if x.Shift == nil {
 		return c, nil
@@ -330,14 +326,14 @@ func (f *Field) coset(x Transform) (c coset, err error) {
 	return c, nil
 }
 
-// backwards returns the bytes of a number in the other order.
+// backwards returns the bytes of a number in reverse order.
 func backwards(b []byte) []byte {
 	b = slices.Clone(b)
 	slices.Reverse(b)
 	return b
 }
 
-// rowsFor makes the table of rows for nodes below 2^logNodes, if it is not there.
+// rowsFor makes the table of rows for nodes below 2^logNodes, unless it is there.
 func (f *Field) rowsFor(t *device.Turn, logNodes int) (rows, high kernels.Pointer, err error) {
 	if f.table == nil || f.logNodes < logNodes {
 		if err := f.makeRows(t, logNodes); err != nil {
@@ -348,17 +344,17 @@ func (f *Field) rowsFor(t *device.Turn, logNodes int) (rows, high kernels.Pointe
 	return device.Address(s), device.Address(s.Slice(f.rowBytes(1<<f.logRows+1), 0)), nil
 }
 
-// rowBytes returns the bytes of rows: an element's factor is two numbers.
+// rowBytes returns the bytes of rows. A factor of an element is two numbers.
 func (f *Field) rowBytes(rows int) int64 { return int64(2*rows*f.size) << kernel.LogRow }
 
-// tableRows returns the rows of a table for nodes below 2^logNodes.
+// tableRows returns how many rows a table for nodes below 2^logNodes has.
 func (f *Field) tableRows(logNodes int) int {
 	logRows := min(logNodes, mostLogRows)
 	return 1<<logRows + 1 + 1<<(logNodes-logRows) + 1
 }
 
-// makeRows queues the making of the table of roots of unity for nodes below 2^logNodes,
-// in place of a shorter one.
+// makeRows queues the making of the table of roots of unity for nodes below 2^logNodes. It replaces
+// a shorter table.
 func (f *Field) makeRows(t *device.Turn, logNodes int) error {
 	f.mu.Lock()
 	old := f.table
@@ -391,9 +387,8 @@ func (f *Field) makeRows(t *device.Turn, logNodes int) error {
 	return nil
 }
 
-// shiftFor returns the powers of a coset, and its rows, 0 for those that there are none
-// of. It makes them if they are not there, in the place of the oldest if they would be
-// too many.
+// shiftFor returns the powers and the rows of a coset, each 0 if there are none. It makes them if
+// they are not there. If there would be too many shifts, it replaces the oldest.
 func (f *Field) shiftFor(t *device.Turn, c coset) (powers, rows kernels.Pointer, err error) {
 	if c.base == "" {
 		return 0, 0, nil
@@ -417,14 +412,14 @@ func (f *Field) shiftFor(t *device.Turn, c coset) (powers, rows kernels.Pointer,
 		if m, err = t.Keep(layout.Size, func(int64) error { return nil }); err != nil {
 			return 0, 0, fmt.Errorf("powers of a shift for transforms: %w", err)
 		}
-		if f.table == nil { // it was dropped for them
+		if f.table == nil { // the table was dropped to make room for them
 			return 0, 0, errors.Join(fmt.Errorf("%w: no room on the device for roots of unity and powers of a shift at a time",
 				backend.ErrOutOfMemory), f.free(m))
 		}
 	}
 	f.making = true
 	powers, rows = at(m.Span())
-	// Kernels that are queued read the old powers before these are written.
+	// Kernels queued earlier read the old powers before these are written.
 	err = errors.Join(
 		t.Compute.Write(base.In(m.Span()), []byte(c.base)),
 		f.powers.Launch(t.Compute, kernel.ShiftPowers, 1, kernel.Powers{Powers: powers, Base: device.Address(base.In(m.Span()))}),
@@ -443,7 +438,7 @@ func (f *Field) shiftFor(t *device.Turn, c coset) (powers, rows kernels.Pointer,
 	return powers, rows, nil
 }
 
-// oldest takes the oldest shift's memory when there are as many as may be.
+// oldest takes the memory of the oldest shift if there are mostShifts.
 func (f *Field) oldest() *device.Memory {
 	if len(f.shifts) < mostShifts {
 		return nil
@@ -455,7 +450,7 @@ func (f *Field) oldest() *device.Memory {
 	return m
 }
 
-// free gives memory back when what is queued has ended.
+// free gives memory back once what is queued has ended.
 func (f *Field) free(ms ...*device.Memory) error {
 	ms = slices.DeleteFunc(ms, func(m *device.Memory) bool { return m == nil })
 	if len(ms) == 0 {

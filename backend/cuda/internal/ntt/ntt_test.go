@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// domain returns gnark-crypto's transform of vectors, its tables made: in place, to
-// reversed order from natural and the other way.
+// domain returns gnark-crypto's transform of a vector in place, with its tables made: from natural
+// order to reversed, or from reversed to natural.
 func domain(t testing.TB, c backend.Curve, x Transform) func(b []byte) {
 	t.Helper()
 	n, dif := uint64(1)<<x.LogN, x.From == backend.Natural
@@ -99,7 +99,7 @@ func pick[T any](first bool, a, b T) T {
 	return b
 }
 
-// one returns an element as gnark-crypto has it.
+// one returns an element as gnark-crypto's type.
 func one[T any](t testing.TB, b []byte) T {
 	t.Helper()
 	a, err := layout.View[T](b)
@@ -119,8 +119,8 @@ func onElements[T, D, O any](t testing.TB, inverse bool, d D, options []O, forwa
 	}
 }
 
-// oracle returns what gnark-crypto makes of a batch of vectors, each of which lacks the
-// zeros at its end.
+// oracle returns gnark-crypto's transforms of a batch of vectors, which lack the zeros at their
+// ends.
 func oracle(t testing.TB, c backend.Curve, b []byte, x Transform) []byte {
 	t.Helper()
 	n := c.ScalarBytes() << x.LogN
@@ -145,7 +145,7 @@ func oracle(t testing.TB, c backend.Curve, b []byte, x Transform) []byte {
 	return all
 }
 
-// reverse exchanges the elements of natural and reversed order.
+// reverse changes natural order to reversed and back.
 func reverse(b []byte, size, logN int) {
 	for i := range 1 << logN {
 		if j := int(bits.Reverse32(uint32(i)) >> (32 - logN)); i < j {
@@ -208,7 +208,7 @@ func (c *card) read(s driver.Span) []byte {
 	return b
 }
 
-// elements returns n random elements, in memory for gnark-crypto's types.
+// elements returns n random elements, in memory aligned for gnark-crypto's types.
 func (c *card) elements(n int, salt uint64) []byte {
 	c.Helper()
 	s, err := fixtures.Scalars(c.curve, fixtures.Uniform, *seed+salt, n)
@@ -227,7 +227,7 @@ func eachCurve(t *testing.T, f func(*testing.T, *card)) {
 	}
 }
 
-// ways are the transforms that there are, without sizes.
+// ways are all transforms, without sizes.
 var ways = []Transform{
 	{From: backend.Natural, To: backend.Reversed},
 	{From: backend.Reversed, To: backend.Natural},
@@ -256,8 +256,8 @@ func (x Transform) way() string {
 
 var orders = []string{backend.Natural: "natural", backend.Reversed: "reversed"}
 
-// compare transforms in, and in place too where there is a place, and compares
-// with gnark-crypto.
+// compare transforms in, also in place if that is possible, and compares the results with
+// gnark-crypto's.
 func (c *card) compare(t *testing.T, in []byte, x Transform) {
 	t.Helper()
 	want := oracle(t, c.curve, in, x)
@@ -274,8 +274,8 @@ func (c *card) compare(t *testing.T, in []byte, x Transform) {
 	}
 }
 
-// TestAsGnark compares transforms of every size, in all orders, both ways, on a
-// coset and not, of all elements and of some, with gnark-crypto's.
+// TestAsGnark compares transforms with gnark-crypto's: of every size, in all orders, both ways, on
+// a coset or not, of all elements and of some.
 func TestAsGnark(t *testing.T) {
 	most := cmp.Or(*longest, 20)
 	if cudatest.Slow() {
@@ -309,8 +309,8 @@ func equal(t *testing.T, what string, got, want []byte) {
 	}
 }
 
-// TestBatches transforms several vectors in one call, also fewer elements than a
-// tile and such that a tile ends within one.
+// TestBatches transforms several vectors in one call. Some have fewer elements than a tile, and
+// some tiles end within a vector.
 func TestBatches(t *testing.T) {
 	eachCurve(t, func(t *testing.T, c *card) {
 		for i, b := range []struct{ logN, many int }{{1, 3}, {2, 5}, {3, 1}, {4, 130}, {9, 3}, {10, 2}, {11, 3}} {
@@ -324,8 +324,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestEachPlan transforms with each number of elements a thread, where sizes would
-// choose another.
+// TestEachPlan transforms with each number of elements a thread, also at sizes that would choose
+// another.
 func TestEachPlan(t *testing.T) {
 	defer func() { plan, rowsFrom = split, kernel.LogLow+1 }()
 	rowsFrom = 0
@@ -354,8 +354,8 @@ func TestEachPlan(t *testing.T) {
 	})
 }
 
-// fits reports whether passes of these levels are possible: a whole step in each but the
-// last, and columns that are in memory.
+// fits reports whether passes of these levels are possible: each except the last has a whole step,
+// and columns lie in memory.
 func fits(logN, tile int, passes []int) bool {
 	level := 0
 	for i, bits := range passes {
@@ -369,8 +369,8 @@ func fits(logN, tile int, passes []int) bool {
 	return level == logN
 }
 
-// TestExtremes transforms vectors whose sums come to the ends of their ranges:
-// all elements r-1, one, zero, and r-1 and zero in turns.
+// TestExtremes transforms vectors whose sums reach the ends of their ranges: all elements r-1, one,
+// zero, and r-1 and zero alternately.
 func TestExtremes(t *testing.T) {
 	eachCurve(t, func(t *testing.T, c *card) {
 		const logN = 11
@@ -402,12 +402,12 @@ func TestExtremes(t *testing.T) {
 	})
 }
 
-// TestDeepRows transforms with a table that is too short for the nodes of the
-// last steps, so that they are products of two rows.
+// TestDeepRows transforms with a table too short for the nodes of the last steps, so that their
+// rows are products of two.
 func TestDeepRows(t *testing.T) {
 	defer func(n int) { mostLogRows, plan = n, split }(mostLogRows)
 	mostLogRows = 5
-	plan = func(size, logN, _ int) (int, []int) { return split(size, logN, 1<<28) } // threads of 8 elements
+	plan = func(size, logN, _ int) (int, []int) { return split(size, logN, 1<<28) } // threads have 8 elements
 	eachCurve(t, func(t *testing.T, c *card) {
 		for i, x := range ways {
 			x.LogN = 11 + i%2
@@ -416,8 +416,8 @@ func TestDeepRows(t *testing.T) {
 	})
 }
 
-// TestTablesAreSpare: tables can be dropped between transforms, and are made again,
-// larger or for the same size; those of shifts are as many as they may be.
+// TestTablesAreSpare: tables can be dropped between transforms and are made again, larger or for
+// the same size. At most mostShifts shifts have tables.
 func TestTablesAreSpare(t *testing.T) {
 	defer func(n int) { mostShifts = n }(mostShifts)
 	mostShifts = 3
@@ -482,7 +482,7 @@ func TestBadInput(t *testing.T) {
 	c.must(c.Queue(c.Turn, part(0), part(0), toReversed))
 }
 
-// TestPlan: passes that are possible, for every size alone and in a batch.
+// TestPlan: the passes are possible for every size, alone and in a batch.
 func TestPlan(t *testing.T) {
 	for logN := 1; logN <= MostLogN; logN++ {
 		for _, all := range []int{1 << logN, 5 << logN, 1 << 30} {
@@ -497,10 +497,10 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// timed is a run of the record that TestTimes writes: times in milliseconds, on
-// the card, of a batch of transforms of n elements, or of each of several queued in
-// a row; otherwise the card is idle before, and waits for the launch too. cpu_ms is
-// gnark-crypto's shortest, one vector after the other, on all processors of the machine.
+// timed is a row of the record that TestTimes writes: times on the card in milliseconds, of a batch
+// of transforms of n elements, or of each of several queued in a row. Otherwise the card is idle
+// before, and the time includes the launch. cpu_ms is gnark-crypto's shortest time, one vector
+// after the other, on all processors of the machine.
 type timed struct {
 	Op       string  `json:"op"` // "ntt"
 	Curve    string  `json:"curve"`
@@ -515,8 +515,8 @@ type timed struct {
 	Checked  bool    `json:"checked"`
 }
 
-// TestTimes prints what transforms take on the card, each compared with
-// gnark-crypto's, and writes a record.
+// TestTimes prints what transforms take on the card, compares each with gnark-crypto's and writes a
+// record.
 func TestTimes(t *testing.T) {
 	if *times == "" {
 		t.Skip("no -times given")
@@ -530,7 +530,7 @@ func TestTimes(t *testing.T) {
 			logN, err := strconv.Atoi(s)
 			c.must(err)
 			if logN > 22 && c.curve != backend.BN254 {
-				continue // the processor takes minutes
+				continue // the processor would take minutes
 			}
 			in := c.elements(1<<logN, 400)
 			xs := []Transform{ways[0], ways[4], ways[2], ways[1], ways[3]}
@@ -569,8 +569,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestPlans prints what transforms take with every plan of passes that is worth a
-// thought, quickest first: what split is made from.
+// TestPlans prints what transforms take with every plausible plan of passes, quickest first. split
+// is made from it.
 func TestPlans(t *testing.T) {
 	if *plans == "" {
 		t.Skip("no -plans given")
@@ -625,8 +625,8 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// compositions returns the lists of levels that fit tiles of 2^tile elements, in as few
-// passes as possible or one more.
+// compositions returns the lists of levels that fit tiles of 2^tile elements, with as few passes as
+// possible or one more.
 func compositions(logN, tile int) (all [][]int) {
 	var grow func(passes []int, left, count int)
 	grow = func(passes []int, left, count int) {
@@ -647,8 +647,8 @@ func compositions(logN, tile int) (all [][]int) {
 	return all
 }
 
-// timed measures a transform, in place unless it goes from natural to natural
-// order: alone, or several in a row.
+// timed measures a transform, alone or several in a row. It is in place unless it goes from natural
+// to natural order.
 func (c *card) timed(t *testing.T, in []byte, x Transform, batch, inARow int) timed {
 	t.Helper()
 	r := timed{
@@ -705,11 +705,11 @@ func (c *card) timed(t *testing.T, in []byte, x Transform, batch, inARow int) ti
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// time returns the shortest and the median time of one of many runs, after others for a
-// while.
+// time returns the shortest and the median time of one run of many. Before them it runs others for
+// warm.
 func (c *card) time(count int, warm time.Duration, f func() error) (least, median time.Duration) {
 	c.Helper()
-	// A card that had nothing to do is slow at first.
+	// A card that was idle is slow at first.
 	for begin := time.Now(); time.Since(begin) < warm; {
 		c.must(f())
 		c.must(c.Compute.Synchronize())

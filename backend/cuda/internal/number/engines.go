@@ -11,27 +11,27 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// engine is how numbers are held by what computes residues and powers.
+// engine says where numbers lie while residues and powers are computed.
 type engine int
 
 const (
 	byBlock   engine = iota // in a block's shared memory, of any width
 	byThread                // in a thread's registers
-	byGroup                 // in those of several threads of a warp
+	byGroup                 // in registers of several threads of a warp
 	inDoubles               // in samples of 52 bits, by one thread or several; powers only
 )
 
-// engines are those for one width.
+// engines are the engines for one width.
 type engines struct {
 	residues engine
-	powers   engine // where the card is quick at double precision,
-	slow     engine // and where it is not
-	threads  int    // of a number in a group
+	powers   engine // if the card is quick at double precision
+	slow     engine // if it is not
+	threads  int    // for a number, by group
 }
 
-// chosen are the engines by words, from what each computes a second on an H200
-// (bench/results/h200/numbers-engines.json, by scripts/long bench-numbers-cuda);
-// other widths are computed by block.
+// chosen has the engines by words. They follow from how many numbers each computes in a second on
+// an H200 (bench/results/h200/numbers-engines.json, by scripts/long bench-numbers-cuda). Other
+// widths are computed by block.
 var chosen = map[int]engines{
 	1:   {residues: byThread, powers: byThread, slow: byThread},
 	2:   {residues: byThread, powers: byThread, slow: byThread},
@@ -45,21 +45,22 @@ var chosen = map[int]engines{
 	128: {residues: byGroup, powers: inDoubles, slow: byGroup, threads: 8},
 }
 
-// grouped is the kernels for numbers of one width, so many threads each.
+// grouped is the kernels for numbers of one width that several threads share.
 type grouped struct {
 	threads int
 	residue device.Kernel[kernel.GroupedResidue]
 	power   device.Kernel[kernel.GroupedPower]
 }
 
-// held is the kernels for numbers of one width that registers hold: of one of both kinds,
-// which take the same parameters.
+// held is the kernels for numbers of one width in registers. Either kind is set; both take the same
+// parameters.
 type held struct {
 	narrow  *narrow
 	grouped *grouped
 }
 
-// held returns the kernels of an engine for so many words, nil where it is none of these.
+// held returns the kernels of an engine for numbers of that many words, or nil if the engine is
+// another kind.
 func (c *Computer) held(words int, of engine) (*held, error) {
 	switch of {
 	case byThread:
@@ -89,7 +90,7 @@ func (c *Computer) grouped(words, threads int) (*grouped, error) {
 	})
 }
 
-// threads returns the threads of a number.
+// threads returns how many threads a number takes.
 func (k *held) threads() int {
 	if k.grouped != nil {
 		return k.grouped.threads
@@ -97,7 +98,7 @@ func (k *held) threads() int {
 	return 1
 }
 
-// residues starts an operation on n numbers.
+// residues launches an operation on n numbers.
 func (k *held) residues(x *queue, n int, p kernel.NarrowResidue) error {
 	if k.grouped != nil {
 		return launch(x, &k.grouped.residue, n*k.grouped.threads, kernel.GroupedResidue(p))
@@ -105,7 +106,7 @@ func (k *held) residues(x *queue, n int, p kernel.NarrowResidue) error {
 	return launch(x, &k.narrow.residue, n, p)
 }
 
-// ofPowers returns the kernel of powers, and the threads of its blocks.
+// ofPowers returns the kernel for powers and the threads of its blocks.
 func (k *held) ofPowers() (*driver.Function, int) {
 	if k.grouped != nil {
 		return k.grouped.power.Function, k.grouped.power.Threads
@@ -113,7 +114,7 @@ func (k *held) ofPowers() (*driver.Function, int) {
 	return k.narrow.power.Function, k.narrow.power.Threads
 }
 
-// powers starts powers.
+// powers launches powers.
 func (k *held) powers(x *queue, blocks int, p kernel.NarrowPower) error {
 	if k.grouped != nil {
 		return shaped(x, &k.grouped.power, blocks, k.grouped.power.Threads, 0, kernel.GroupedPower(p))

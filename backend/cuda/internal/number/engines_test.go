@@ -58,7 +58,7 @@ func (c *card) must(err error) {
 	}
 }
 
-// memory copies bytes into device memory, until the test ends.
+// memory copies bytes to device memory, which is freed when the test ends.
 func (c *card) memory(b []byte) driver.Span {
 	c.Helper()
 	m, err := c.Keep(int64(len(b)), func(int64) error { return nil })
@@ -83,7 +83,7 @@ func numbers(words int, xs ...*big.Int) []byte {
 	return all
 }
 
-// run computes one operation, and gives its answers and what it refuses.
+// run computes one operation. It returns the answers, or the error about what is refused.
 func (c *card) run(op backend.NumberOp, words, count int, a, b, m []*big.Int, exponentWords int) ([]*big.Int, error) {
 	c.Helper()
 	dst := c.memory(make([]byte, 4*words*count))
@@ -112,9 +112,9 @@ func (c *card) run(op backend.NumberOp, words, count int, a, b, m []*big.Int, ex
 	return answers, Refusal(&s.Compute, read(refused))
 }
 
-// TestEngines compares residues and powers of every width that has a choice with
-// math/big: by the engines that are chosen, by those for cards that are slow at double
-// precision, and by groups where there are some.
+// TestEngines compares residues and powers with math/big, at every width with a choice: by the
+// chosen engines, by those for cards that are slow at double precision, and by groups if there are
+// any.
 func TestEngines(t *testing.T) {
 	for words, now := range chosen {
 		t.Run(fmt.Sprint(32*words), func(t *testing.T) {

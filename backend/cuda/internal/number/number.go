@@ -41,45 +41,45 @@ type Computer struct {
 	engines map[int]engines // by words
 
 	mu      sync.Mutex
-	fields  map[int]*field  // by degree; nil where there are no kernels for it
-	shorts  map[int]*short  // by words of an element; nil where there are none
-	narrows map[int]*narrow // by words; nil where there are none
+	fields  map[int]*field  // by degree; nil if there are no kernels for it
+	shorts  map[int]*short  // by words of an element; nil if there is none
+	narrows map[int]*narrow // by words; nil if there are none
 	groups  map[int]*grouped
 	sizes   map[int]*powers
 }
 
-// field is the kernels that are compiled for one GF(2^n).
+// field is the kernels compiled for one GF(2^n).
 type field struct {
 	mul     device.Kernel[kernel.BinaryMul]
 	sqr     device.Kernel[kernel.BinarySqr]
 	inverse device.Kernel[kernel.BinaryInverse]
 }
 
-// short is the kernel for elements of GF(2^n) of one width that a thread's registers hold.
+// short is the kernel for elements of GF(2^n) of one width, each in the registers of a thread.
 type short struct {
 	device.Kernel[kernel.ShortBinary]
 }
 
-// narrow is the kernels for numbers of one width that a thread's registers hold.
+// narrow is the kernels for numbers of one width, each in the registers of a thread.
 type narrow struct {
 	mul     device.Kernel[kernel.NarrowMul]
 	residue device.Kernel[kernel.NarrowResidue]
 	power   device.Kernel[kernel.NarrowPower]
 }
 
-// powers is the kernel of powers modulo numbers of one width, with how it cuts them.
+// powers is the kernel of powers modulo numbers of one width, and how it cuts the numbers.
 type powers struct {
 	shape
 	device.Kernel[kernel.Power]
 }
 
-// shape is the threads of a number, and the samples of a thread.
+// shape is how many threads a number has, and how many samples a thread.
 type shape struct{ threads, samples int }
 
 // shapes are by words.
 var shapes = map[int]shape{32: {1, 20}, 48: {2, 16}, 64: {4, 10}, 96: {4, 16}, 128: {4, 20}}
 
-// New loads the kernels that every program may need. The card stays the caller's.
+// New loads the kernels that every program may need. The card still belongs to the caller.
 func New(d *device.Device) (*Computer, error) {
 	c := &Computer{dev: d, info: d.Driver().Info(), engines: chosen,
 		fields: make(map[int]*field), shorts: make(map[int]*short), narrows: make(map[int]*narrow),
@@ -104,10 +104,10 @@ func New(d *device.Device) (*Computer, error) {
 	return c, nil
 }
 
-// sharedFor returns the shared memory of a block, in bytes.
+// sharedFor returns the shared memory of a block in bytes.
 func sharedFor(arrays, words int) int { return 4 * (kernel.WideRoom + arrays*words) }
 
-// field returns the kernels for GF(2^degree), nil where there are none.
+// field returns the kernels for GF(2^degree), or nil if there are none.
 func (c *Computer) field(degree int) (*field, error) {
 	return once(c, c.fields, degree, func() (*field, error) {
 		k, ok := kernel.ForBinary(strconv.Itoa(degree))
@@ -126,8 +126,8 @@ func (c *Computer) field(degree int) (*field, error) {
 	})
 }
 
-// once returns what kept has for a key. It calls load for what it has not, and keeps the
-// result unless there is an error.
+// once returns the value of kept for a key. If it has none, it calls load and keeps the result,
+// unless there is an error.
 func once[T any](c *Computer, kept map[int]*T, key int, load func() (*T, error)) (*T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,8 +142,8 @@ func once[T any](c *Computer, kept map[int]*T, key int, load func() (*T, error))
 	return v, nil
 }
 
-// rows returns the shared memory for so many elements a thread of those kernels, in
-// bytes; those of degrees from `staged` on are there.
+// rows returns the shared memory in bytes for n elements a thread. Only kernels for degrees from
+// staged on keep elements there.
 func rows(n, degree, staged int) int {
 	if degree < staged {
 		return 0
@@ -151,7 +151,7 @@ func rows(n, degree, staged int) int {
 	return n * 4 * kernel.BinaryThreads * (degree/32 + kernel.BinaryPad)
 }
 
-// short returns the kernel for elements of so many words, nil where there is none.
+// short returns the kernel for elements of that many words, or nil if there is none.
 func (c *Computer) short(words int) (*short, error) {
 	return once(c, c.shorts, words, func() (*short, error) {
 		k, ok := kernel.ForShort("w" + strconv.Itoa(words))
@@ -163,7 +163,7 @@ func (c *Computer) short(words int) (*short, error) {
 	})
 }
 
-// narrow returns the kernels for numbers of so many words, nil where there are none.
+// narrow returns the kernels for numbers of that many words, or nil if there are none.
 func (c *Computer) narrow(words int) (*narrow, error) {
 	return once(c, c.narrows, words, func() (*narrow, error) {
 		k, ok := kernel.ForNarrow("n" + strconv.Itoa(words))
@@ -175,7 +175,7 @@ func (c *Computer) narrow(words int) (*narrow, error) {
 	})
 }
 
-// powers returns the kernel for moduli of so many words.
+// powers returns the kernel for moduli of that many words.
 func (c *Computer) powers(words int) (*powers, error) {
 	return once(c, c.sizes, words, func() (*powers, error) {
 		s := shapes[words]
@@ -188,27 +188,27 @@ func (c *Computer) powers(words int) (*powers, error) {
 	})
 }
 
-// Step is an operation whose check has found nothing wrong, with where its batches are.
+// Step is an operation in which the check has found nothing wrong, and where its batches lie.
 type Step struct {
 	backend.Compute
-	At struct{ Dst, A, B, M, Carry kernels.Pointer } // B, M and Carry 0 where there is none
+	At struct{ Dst, A, B, M, Carry kernels.Pointer } // B, M and Carry are 0 if the operation has none
 }
 
-// Resources is what an operation is queued with.
+// Resources is what queueing an operation takes.
 type Resources struct {
 	Stream  *driver.Stream
-	Work    driver.Span     // as much as Scratch says
+	Work    driver.Span     // as many bytes as Scratch says
 	Refused kernels.Pointer // RefusedBytes, all ones
-	// Pace is told what was queued, in elements of a vector that take as long, and
-	// waits for what was queued long ago. Its error ends the operation.
+	// Pace is told how much was queued, as a number of vector elements that take as long. It waits
+	// for what was queued long ago. An error ends the operation.
 	Pace func(elements int) error
 }
 
-// RefusedBytes is the size of what an operation notes about elements that it refuses.
+// RefusedBytes is the size of what an operation records about elements that it refuses.
 const RefusedBytes = 4 * kernel.NumberReasons
 
-// Refusal returns what an operation noted, as an error that wraps
-// backend.ErrInvalidInput, or nil.
+// Refusal returns as an error what an operation recorded, or nil. The error wraps
+// backend.ErrInvalidInput.
 func Refusal(s *backend.Compute, noted []byte) error {
 	least, reason := uint32(kernel.NumberNoElement), 0
 	for k := range kernel.NumberReasons {
@@ -231,8 +231,8 @@ func Refusal(s *backend.Compute, noted []byte) error {
 }
 
 // Prepare does what an operation needs before it has a card, until ctx ends: it finds the
-// polynomial of a field, which may take seconds. More elements than a kernel can number
-// are backend.ErrUnsupported.
+// polynomial of a field, which may take seconds. If there are more elements than a kernel can
+// count, the error is backend.ErrUnsupported.
 func Prepare(ctx context.Context, s *backend.Compute) error {
 	if n := max(s.Dst.Count, s.A.Count); n >= kernel.NumberNoElement {
 		return fmt.Errorf("%w: %d elements, less than %d are possible on a card", backend.ErrUnsupported, n, uint32(kernel.NumberNoElement))
@@ -244,8 +244,8 @@ func Prepare(ctx context.Context, s *backend.Compute) error {
 	return cmp.Or(backend.Ended(ctx), err)
 }
 
-// Scratch returns the bytes of scratch memory that an operation takes. What the card
-// cannot compute is backend.ErrUnsupported.
+// Scratch returns the bytes of scratch memory that an operation takes. If the card is unable to
+// compute it, the error is backend.ErrUnsupported.
 func (c *Computer) Scratch(s *Step) (int64, error) {
 	x := &queue{Computer: c, rehearsal: true}
 	if err := x.operation(s); err != nil {
@@ -254,7 +254,7 @@ func (c *Computer) Scratch(s *Step) (int64, error) {
 	return x.most, nil
 }
 
-// Queue queues an operation, and does not wait for it.
+// Queue queues an operation and does not wait for it.
 func (c *Computer) Queue(s *Step, with Resources) error {
 	return (&queue{Computer: c, Resources: with}).operation(s)
 }

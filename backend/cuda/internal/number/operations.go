@@ -8,7 +8,7 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// operation queues one.
+// operation queues one operation.
 func (x *queue) operation(s *Step) error {
 	of := func(b backend.Batch) batch { return batch{words: b.Words, count: b.Count} }
 	dst, a, b, m, carry := of(s.Dst), of(s.A), of(s.B), of(s.M), of(s.Carry)
@@ -74,7 +74,7 @@ func (x *queue) operation(s *Step) error {
 	return fmt.Errorf("%w: no operation %v on the card, but %v", backend.ErrUnsupported, s.Op, backend.NumberOps())
 }
 
-// added queues sums, or differences. carry, where it is given, gets what leaves them.
+// added queues sums or differences. If carry is given, it gets the carries or borrows.
 func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
 	a, err := x.plain(a, dst.count)
 	if err != nil {
@@ -88,7 +88,7 @@ func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
 	}
 	n := dst.words * dst.count
 	tiles := (n + kernel.LongTile - 1) / kernel.LongTile
-	states := x.take(1, (tiles+3)/4*4) // read four at a time
+	states := x.take(1, (tiles+3)/4*4) // they are read four at a time
 	if err := x.zero(states); err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
 	})
 }
 
-// mostBorrowed is how many words numbers have at most that are compared by differences. A
-// warp each, which wider ones have, takes four times as long for numbers of a word.
+// mostBorrowed is the most words of numbers that are compared by differences. Wider numbers have a
+// warp each, which for numbers of one word takes four times as long.
 const mostBorrowed = 4
 
 // compared queues comparisons.
@@ -123,7 +123,7 @@ func (x *queue) compared(dst, a, b batch) error {
 	return launch(x, &x.verdict, warp*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
 }
 
-// borrowed queues comparisons as what b - a borrows less what a - b does.
+// borrowed queues comparisons: the borrow of b - a minus that of a - b.
 func (x *queue) borrowed(dst, a, b batch) error {
 	return x.chunks(dst.count, 4*mostBorrowed, func(from, n int) error {
 		a, b := a.from(from, n), b.from(from, n)
@@ -159,23 +159,23 @@ func (x *queue) product(dst, a, b batch) error {
 	})
 }
 
-// residues queues an operation modulo numbers; `element` is the number of the first, for
-// what is refused.
+// residues queues an operation modulo numbers. element is the number of the first element, for what
+// is refused.
 func (x *queue) residues(op int, dst, a, b, m batch, element int) error {
 	k, err := x.held(dst.words, x.engines[dst.words].residues)
 	if err != nil {
 		return err
 	}
 	factor := op == kernel.NumberMul || op == kernel.NumberToMontgomery
-	// What a modulus costs that is another for each element is the most of a product
-	// by a block, too.
+	// If each element has another modulus, preparing the modulus is most of the cost of a product.
+	// Registers would gain little then, so a block computes it.
 	if k != nil && op != kernel.NumberReduce && !(factor && m.count > 1) {
 		return x.heldResidues(k, op, factor, dst, a, b, m, element)
 	}
 	return x.wideResidues(op, dst, a, b, m, element)
 }
 
-// heldResidues queues residues, a thread a number or several.
+// heldResidues queues residues in registers, one thread or several for each number.
 func (x *queue) heldResidues(k *held, op int, factor bool, dst, a, b, m batch, element int) error {
 	if err := x.straight(&a, &b, &m); err != nil {
 		return err
@@ -195,7 +195,8 @@ func (x *queue) heldResidues(k *held, op int, factor bool, dst, a, b, m batch, e
 	})
 }
 
-// factors queues R^2 modulo each number, R = 2^(32 words): 1 times R, and that times R.
+// factors queues R^2 modulo each number, where R = 2^(32 words): it multiplies 1 by R, and the
+// result by R.
 func (x *queue) factors(m batch, element int) (batch, error) {
 	once, twice := x.take(m.words, m.count), x.take(m.words, m.count)
 	if err := x.wideResidues(kernel.NumberToMontgomery, once, batch{}, batch{}, m, element); err != nil {
@@ -204,7 +205,7 @@ func (x *queue) factors(m batch, element int) (batch, error) {
 	return twice, x.wideResidues(kernel.NumberToMontgomery, twice, once, batch{}, m, element)
 }
 
-// wideResidues queues residues, a block a number.
+// wideResidues queues residues, one block for each number.
 func (x *queue) wideResidues(op int, dst, a, b, m batch, element int) error {
 	return wide(x, &x.residue, dst.count, dst.words, sharedFor(kernel.WideArrays, dst.words), kernel.WideResidue{
 		Op: op, A: a.at, AWords: a.words, AStep: a.step(), B: b.at, BStep: b.step(), Moduli: m.at, ModulusStep: m.step(),
@@ -212,12 +213,12 @@ func (x *queue) wideResidues(op int, dst, a, b, m batch, element int) error {
 	})
 }
 
-// inverses queues inverses modulo numbers. A launch is of so many that a program which is
-// cancelled ends soon.
+// inverses queues inverses modulo numbers. It puts few into a launch, so that a cancelled program
+// ends soon.
 func (x *queue) inverses(dst, a, m batch) error {
 	each := x.info.Multiprocessors * max(1, backend.MaxNumber/dst.words)
-	// In a batch of division steps four sums of two products and a multiple, beside the
-	// steps, which one thread could take.
+	// A batch of division steps takes four sums of two products and a multiple, and the steps
+	// themselves, which one thread may compute.
 	batches, products := 3.2*float64(dst.words), 12*float64(dst.words)+1<<12
 	for from := 0; from < dst.count; from += each {
 		n := min(each, dst.count-from)
@@ -247,7 +248,7 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 			return x.shortBinary(s, op, degree, taps, dst, a, b)
 		}
 		if len(taps) == 1 {
-			taps = []int{taps[0], 1, 1} // two equal powers are nothing
+			taps = []int{taps[0], 1, 1} // two equal powers cancel
 		}
 		return wide(x, &x.wideBinary, dst.count, 2*dst.words, 4*kernel.WideElements*dst.words, kernel.WideBinary{
 			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Length: dst.words,
@@ -258,7 +259,7 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 	if a, err = x.plain(a, dst.count); err != nil {
 		return err
 	}
-	each := max(1, 4/dst.words) // elements a thread
+	each := max(1, 4/dst.words) // of a thread
 	blocks := func(threads int) int { return (dst.count + each*threads - 1) / (each * threads) }
 	return x.into(dst, func(dst batch) error {
 		switch op {
@@ -279,7 +280,7 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 	})
 }
 
-// shortBinary queues an operation in a GF(2^degree) whose elements the registers of a thread hold.
+// shortBinary queues an operation in a GF(2^degree) whose elements fit the registers of a thread.
 func (x *queue) shortBinary(s *short, op, degree int, taps []int, dst, a, b batch) error {
 	if err := x.straight(&a, &b); err != nil {
 		return err
@@ -288,7 +289,7 @@ func (x *queue) shortBinary(s *short, op, degree int, taps []int, dst, a, b batc
 	for _, k := range taps {
 		tail[k/64] |= 1 << (k % 64)
 	}
-	each := max(1, 4/dst.words) // elements a thread
+	each := max(1, 4/dst.words) // of a thread
 	return x.into(dst, func(dst batch) error {
 		return launch(x, &s.Kernel, (dst.count+each-1)/each, kernel.ShortBinary{
 			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Degree: degree,

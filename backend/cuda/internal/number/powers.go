@@ -4,14 +4,14 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// What a launch of powers may take, so that a program that is cancelled ends soon: in
-// products of words, by one block, and by the card.
+// mostBlock bounds what one block computes in a launch of powers, in products of words, so that a
+// cancelled program ends soon.
 const (
 	mostBlock  = 1 << 29
-	perElement = 1 << 10 // that take as long as an element of a vector
+	perElement = 1 << 10 // products of words by the card that take as long as an element of a vector
 )
 
-// powered queues powers modulo numbers, by the engine of their width.
+// powered queues powers modulo numbers, by the engine for their width.
 func (x *queue) powered(dst, a, e, m batch) error {
 	by := x.engines[dst.words].slow
 	if x.quickDoubles() {
@@ -34,8 +34,8 @@ func (x *queue) powered(dst, a, e, m batch) error {
 	return x.widePowers(dst, a, e, m)
 }
 
-// quickDoubles reports whether the card has at least half as many units for double
-// precision as for integers: cards for data centres have, others one for 32 or 64.
+// quickDoubles reports whether the card has at least half as many units for double precision as for
+// integers. Cards for data centres have; others have one for 32 or 64.
 func (c *Computer) quickDoubles() bool {
 	on := c.info.Compute
 	return on.Minor == 0 && on.Major >= 8 && on.Major <= 10
@@ -43,7 +43,7 @@ func (c *Computer) quickDoubles() bool {
 
 // doublePowers queues powers in double precision.
 func (x *queue) doublePowers(p *powers, dst, a, e, m batch) (err error) {
-	if a, err = x.plain(a, dst.count); err != nil { // a number each
+	if a, err = x.plain(a, dst.count); err != nil { // one for each number
 		return err
 	}
 	if err := launch(x, &x.below, dst.count, kernel.WordsBelow{
@@ -61,7 +61,7 @@ func (x *queue) doublePowers(p *powers, dst, a, e, m batch) (err error) {
 	if err != nil {
 		return err
 	}
-	wave := max(resident, 1) * x.info.Multiprocessors * p.Threads / p.threads // numbers
+	wave := max(resident, 1) * x.info.Multiprocessors * p.Threads / p.threads // numbers that the card computes at a time
 	blocks := (min(wave, dst.count)*p.threads + p.Threads - 1) / p.Threads
 	table := x.take(2*kernel.PowerEntries*p.samples, blocks*p.Threads)
 	return x.waves(dst, e, wave, func(from, n int) error {
@@ -73,8 +73,8 @@ func (x *queue) doublePowers(p *powers, dst, a, e, m batch) (err error) {
 	})
 }
 
-// waves calls f to queue powers, of some times as many numbers as the card computes at a
-// time.
+// waves calls f to queue powers. Each call is for some multiple of wave numbers, which the card
+// computes at a time.
 func (x *queue) waves(dst, e batch, wave int, f func(from, n int) error) error {
 	const waves = 4
 	for from := 0; from < dst.count; from += waves * wave {
@@ -89,7 +89,7 @@ func (x *queue) waves(dst, e batch, wave int, f func(from, n int) error) error {
 	return nil
 }
 
-// heldPowers queues powers, a thread a number or several.
+// heldPowers queues powers in registers, one thread or several for each number.
 func (x *queue) heldPowers(k *held, dst, a, e, m batch) error {
 	if err := x.straight(&a, &m); err != nil {
 		return err
@@ -123,15 +123,15 @@ func products(exponent, words int) float64 {
 	return float64(windows(exponent)) * (kernel.PowerWindow + 1) * 2.5 * float64(words) * float64(words)
 }
 
-// windows returns how many windows an exponent of so many words has.
+// windows returns how many windows an exponent of that many words has.
 func windows(words int) int { return words * (32 / kernel.PowerWindow) }
 
-// widePowers queues powers of any width. A launch goes through some windows of some
-// numbers, whose state stays in scratch.
+// widePowers queues powers of any width. A launch computes some windows of some numbers; their
+// state stays in scratch.
 func (x *queue) widePowers(dst, a, e, m batch) error {
 	shared := sharedFor(kernel.WideArrays, dst.words)
 	all := windows(e.words)
-	each := max(int(mostBlock/products(1, dst.words)*float64(windows(1))), 1) // windows a launch
+	each := max(int(mostBlock/products(1, dst.words)*float64(windows(1))), 1) // of a launch
 	state := (kernel.PowerEntries + 1) * dst.words
 	return x.chunks(dst.count, 4*int64(state), func(at, n int) error {
 		states := x.take(state, n)

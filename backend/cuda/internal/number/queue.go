@@ -10,8 +10,8 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// queue is an operation on its way to the card, or its rehearsal, in which nothing is
-// launched and addresses in scratch mean nothing.
+// queue is an operation on its way to the card, or its rehearsal: that launches nothing, and its
+// addresses in scratch mean nothing.
 type queue struct {
 	*Computer
 	Resources
@@ -28,7 +28,7 @@ type batch struct {
 
 func (b batch) size() int64 { return 4 * int64(b.words) * int64(b.count) }
 
-// step returns the words from one of its numbers to the next, 0 where one is all.
+// step returns the words from one number to the next. It is 0 if one number stands for all.
 func (b batch) step() int {
 	if b.count == 1 {
 		return 0
@@ -36,7 +36,7 @@ func (b batch) step() int {
 	return b.words
 }
 
-// from returns the batch of n numbers from number i on; one number is all.
+// from returns the batch of n numbers from number i on. A single number stands for all.
 func (b batch) from(i, n int) batch {
 	if b.count == 1 {
 		return b
@@ -44,8 +44,8 @@ func (b batch) from(i, n int) batch {
 	return part(b, i, n)
 }
 
-// take takes scratch for a batch; free gives back what was taken since there was as
-// much of it as `used`.
+// take takes scratch for a batch. free resets used to an earlier value, which gives back what was
+// taken since.
 func (x *queue) take(words, count int) batch {
 	at := x.used
 	b := batch{words: words, count: count}
@@ -59,7 +59,7 @@ func (x *queue) take(words, count int) batch {
 
 func (x *queue) free(used int64) { x.used = used }
 
-// zero zeroes a batch of take.
+// zero zeroes a batch that take returned.
 func (x *queue) zero(b batch) error {
 	if x.rehearsal {
 		return nil
@@ -67,7 +67,7 @@ func (x *queue) zero(b batch) error {
 	return x.Stream.Fill(x.Work.Slice(int64(b.at-device.Address(x.Work)), b.size()), 0)
 }
 
-// pace calls Pace, but not in a rehearsal.
+// pace calls Pace, except in a rehearsal.
 func (x *queue) pace(elements int) error {
 	if x.rehearsal {
 		return nil
@@ -75,15 +75,15 @@ func (x *queue) pace(elements int) error {
 	return x.Pace(elements)
 }
 
-// launch starts a kernel of grid strides with enough threads for items, or as many as
+// launch launches a kernel that strides over items. It has a thread for each item, or as many as
 // keep the card busy.
 func launch[P kernels.Params](x *queue, k *device.Kernel[P], items int, p P) error {
-	const each = 32 // blocks a multiprocessor
+	const each = 32 // of a multiprocessor
 	blocks := min((items+k.Threads-1)/k.Threads, x.info.Multiprocessors*each)
 	return shaped(x, k, blocks, k.Threads, 0, p)
 }
 
-// wide starts a kernel with a block a number of n, of `words` words.
+// wide launches a kernel with one block for each of n numbers, of that many words.
 func wide[P kernels.Params](x *queue, k *device.Kernel[P], n, words, shared int, p P) error {
 	if shared > x.info.SharedPerBlock {
 		return fmt.Errorf("%w: a block's numbers take %d bytes of shared memory, this card has %d: narrower numbers only",
@@ -107,7 +107,7 @@ func shaped[P kernels.Params](x *queue, k *device.Kernel[P], blocks, threads, sh
 	return k.LaunchShaped(x.Stream, driver.Launch{Grid: driver.Dim{X: blocks}, Block: driver.Dim{X: threads}, Shared: shared}, p)
 }
 
-// copyTo makes numbers of a, as many as dst has, cut or filled up to its width.
+// copyTo copies numbers of a to dst, as many as dst has, cut or filled up to dst's width.
 func (x *queue) copyTo(dst, a batch) error {
 	return launch(x, &x.resize, dst.words*dst.count, kernel.WordsResize{
 		A: a.at, AWords: a.words, AStep: a.step(), R: dst.at, Length: dst.words, N: dst.count,
@@ -117,7 +117,7 @@ func (x *queue) copyTo(dst, a batch) error {
 // aligned reports whether kernels can read the batch 16 bytes at a time.
 func aligned(b batch) bool { return b.at%16 == 0 }
 
-// plain returns n numbers of b's, one after the other and aligned: itself, or a copy.
+// plain returns n numbers of b that follow one another and are aligned: b itself, or a copy.
 func (x *queue) plain(b batch, n int) (batch, error) {
 	if b.count == n && aligned(b) {
 		return b, nil
@@ -126,7 +126,7 @@ func (x *queue) plain(b batch, n int) (batch, error) {
 	return c, x.copyTo(c, b)
 }
 
-// straight makes batches aligned, but for those that are not there.
+// straight makes all batches aligned that are there.
 func (x *queue) straight(bs ...*batch) (err error) {
 	for _, b := range bs {
 		if b.at != 0 && err == nil {
@@ -136,7 +136,7 @@ func (x *queue) straight(bs ...*batch) (err error) {
 	return err
 }
 
-// into makes f write to dst, or to aligned scratch that is copied there.
+// into lets f write to dst, or to aligned scratch that is then copied to dst.
 func (x *queue) into(dst batch, f func(dst batch) error) error {
 	if aligned(dst) {
 		return f(dst)
@@ -148,8 +148,8 @@ func (x *queue) into(dst batch, f func(dst batch) error) error {
 	return x.copyTo(dst, c)
 }
 
-// chunks calls f for n numbers in chunks, so that `bytes` for each are at most some
-// tens of MiB; the scratch that it takes is there again for the next.
+// chunks calls f for n numbers in chunks, each with scratch of at most some tens of MiB. bytes is
+// the scratch of a number. The next chunk uses the same scratch.
 func (x *queue) chunks(n int, bytes int64, f func(from, n int) error) error {
 	const most = 64 << 20
 	each := int(max(most/bytes, 1))
@@ -160,7 +160,7 @@ func (x *queue) chunks(n int, bytes int64, f func(from, n int) error) error {
 			return err
 		}
 		if x.rehearsal {
-			break // no other takes more
+			break // no later chunk takes more
 		}
 	}
 	x.free(used)

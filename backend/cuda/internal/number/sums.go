@@ -5,13 +5,13 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// columns are sums of the words at one place in all numbers, in groups of these.
+// columns are the sums of the words at one place of all numbers, for groups of numbers.
 type columns struct {
 	batch         // of 64-bit sums
 	words, groups int
 }
 
-// columnsFor takes columns for numbers of so many words, some of them at a time.
+// columnsFor takes columns for numbers of that many words.
 func (x *queue) columnsFor(words, numbers int) (columns, error) {
 	const threads = 1 << 17
 	groups := max(min(threads/words, numbers, 1<<10), 1)
@@ -28,7 +28,7 @@ func (x *queue) collect(c columns, a batch) error {
 	return x.pace(a.words * a.count / 4)
 }
 
-// total writes the sum of all that was collected to dst, one number.
+// total writes the sum of all collected numbers to dst, one number.
 func (x *queue) total(dst batch, c columns) error {
 	low, high := x.take(dst.words, 1), x.take(dst.words, 1)
 	if err := launch(x, &x.split, dst.words, kernel.WordsSplit{Sums: c.at, Length: c.words, Groups: c.groups,
@@ -77,7 +77,7 @@ func (x *queue) dot(dst, a, b batch) error {
 	return x.total(dst, c)
 }
 
-// part returns n numbers of a batch from number `from` on, of which one is not all.
+// part returns n numbers of a batch from the number from on. A batch of one stays one number.
 func part(b batch, from, n int) batch {
 	b.at += kernels.Pointer(4 * b.words * from)
 	b.count = n
@@ -102,7 +102,7 @@ func (x *queue) dotMod(dst, a, b, m batch) error {
 	return x.totalMod(dst, c, m)
 }
 
-// powerSums multiplies each chunk by itself again and again.
+// powerSums multiplies each chunk again and again by itself.
 func (x *queue) powerSums(dst, a, m batch) error {
 	if err := launch(x, &x.below, a.count, kernel.WordsBelow{
 		A: a.at, AStep: a.words, Moduli: m.at, Length: m.words, N: a.count, Bad: x.Refused,

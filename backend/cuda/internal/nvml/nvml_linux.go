@@ -35,12 +35,12 @@ import (
 	"unsafe"
 )
 
-// started tells whether the library can be asked. It stays loaded.
+// started reports whether the library can be asked. It stays loaded.
 var started = sync.OnceValue(func() bool { return C.start() == 0 })
 
-// Energy returns what the GPU of a UUID ("GPU-...") has used since its driver was loaded,
-// for whatever it did. The library counts it in steps of some milliseconds, on GPUs from
-// Volta on.
+// Energy returns how much energy a GPU has used since its driver was loaded, for whatever it did.
+// uuid is such as "GPU-...". The library counts in steps of some milliseconds, on GPUs from Volta
+// on.
 func Energy(uuid string) (millijoules uint64, ok bool) {
 	if !started() {
 		return 0, false

@@ -2,5 +2,5 @@
 
 package nvml
 
-// Energy returns false: nothing is known.
+// Energy returns false: without the library nothing is known.
 func Energy(string) (millijoules uint64, ok bool) { return 0, false }

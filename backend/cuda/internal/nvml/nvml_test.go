@@ -7,8 +7,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/nvml"
 )
 
-// TestEnergy asks the fake library of scripts/test-cuda-fake; elsewhere that nothing
-// is known is an answer.
+// TestEnergy asks the fake library of scripts/test-cuda-fake. Elsewhere the answer may be that
+// nothing is known.
 func TestEnergy(t *testing.T) {
 	if e, ok := nvml.Energy("GPU-00000000-0000-0000-0000-000000000000"); ok {
 		t.Errorf("%d mJ of a GPU that there is not", e)

@@ -10,19 +10,19 @@ import (
 	"github.com/pippin-zk/pippin/internal/curves"
 )
 
-// facts is what kernels read about a group, as one piece of memory.
+// facts is what kernels read about a group, in one piece of memory.
 type facts struct {
 	bytes []byte
 
-	lattice, beta, roots int // places in bytes: of recode, of the endomorphism, of decode
-	power, powers        int // of the exponent's digits for roots, and how many
+	lattice, beta, roots int // places in bytes: for recode, for the endomorphism, for decode
+	power, powers        int // where the digits of the exponent for roots are, and how many
 	twos                 int // how often 2 divides q-1
-	check, checks        int // of the digits that tell the subgroup; none where all points are in it
+	check, checks        int // where the digits of the check for the subgroup are, and how many; none if all points are in it
 
-	nafs int // places of digits of one bit, a sign among them
+	nafs int // how many digits of one bit a half has, one for the sign included
 }
 
-// factsOf returns the facts of a group, made once.
+// factsOf returns the facts of a group, which are made once.
 func factsOf(e backend.Element) (*facts, error) {
 	f := allFacts[e]()
 	if f.err != nil {
@@ -31,7 +31,7 @@ func factsOf(e backend.Element) (*facts, error) {
 	return f.facts, nil
 }
 
-// places returns how many digits of so many bits the half of a scalar has.
+// places returns how many digits of bits bits a half of a scalar has.
 func (f *facts) places(bits int) int { return (f.nafs-1)/bits + 1 }
 
 type made struct {
@@ -50,7 +50,7 @@ var allFacts = func() map[backend.Element]func() made {
 	return all
 }()
 
-// multiple returns gnark-crypto's generator times a number, as an affine point.
+// multiple returns k times gnark-crypto's generator, as an affine point.
 func multiple(e backend.Element, k *big.Int) []byte {
 	g := curves.GroupOf(e.Curve, e.Group)
 	sum := g.Sums(1)
@@ -59,14 +59,14 @@ func multiple(e backend.Element, k *big.Int) []byte {
 	return sum.Point(0)
 }
 
-// number reads the lowest bytes first.
+// number reads a number, lowest byte first.
 func number(b []byte) *big.Int {
 	b = slices.Clone(b)
 	slices.Reverse(b)
 	return new(big.Int).SetBytes(b)
 }
 
-// newFacts computes everything from the orders of the fields and the generator.
+// newFacts computes the facts from the orders of the fields and the generator.
 func newFacts(e backend.Element) (*facts, error) {
 	q, r := e.Curve.BaseField(), e.Curve.ScalarField()
 	f := &facts{}
@@ -90,15 +90,15 @@ func newFacts(e backend.Element) (*facts, error) {
 	radix := new(big.Int).Lsh(one, uint(8*fp))
 	montgomery := func(v *big.Int) []byte { return words(new(big.Int).Mod(new(big.Int).Mul(v, radix), q), fp) }
 
-	// The lattice of (a, b) with a + lambda b = 0 mod r is an ideal of Z[lambda]; its
-	// shortest vector generates it.
+	// The vectors (a, b) with a + lambda b = 0 mod r are a lattice, which is an ideal of Z[lambda].
+	// Its shortest vector generates it.
 	lambda := cubeRoot(r)
 	a, b := shortest(r, lambda)
 	if norm(a, b).Cmp(r) != 0 {
 		return nil, fmt.Errorf("the endomorphism's lattice has no vector of norm %v", r)
 	}
-	// Of the six that differ by a unit, one has a - b and -b not negative, so that with
-	// (c, d) = lambda (a, b) the quotients of recode are not.
+	// Six generators differ by a unit. One of them has a - b and -b not negative. With it, and (c,
+	// d) = lambda (a, b), the quotients of recode are not negative.
 	for range 6 {
 		if b.Sign() <= 0 && a.Cmp(b) >= 0 {
 			break
@@ -115,7 +115,7 @@ func newFacts(e backend.Element) (*facts, error) {
 		lattice = append(lattice, words(v, size)...)
 	}
 	f.lattice = put(lattice)
-	// Halves are at most (|a| + |c|)/2 and (|b| + |d|)/2, and a little for the quotients.
+	// Halves are at most (|a| + |c|)/2 and (|b| + |d|)/2, plus a little for the quotients.
 	bits := 0
 	for _, v := range [][2]*big.Int{{a, c}, {b, d}} {
 		sum := new(big.Int).Add(new(big.Int).Abs(v[0]), new(big.Int).Abs(v[1]))
@@ -123,7 +123,7 @@ func newFacts(e backend.Element) (*facts, error) {
 	}
 	f.nafs = bits + 1
 
-	// x of lambda times the generator over x of it.
+	// beta is the x of lambda times the generator over the generator's x.
 	g, lg := multiple(e, one), multiple(e, lambda)
 	beta := new(big.Int).ModInverse(number(g[:fp]), q)
 	beta.Mod(beta.Mul(beta, number(lg[:fp])), q)
@@ -160,7 +160,7 @@ func newFacts(e backend.Element) (*facts, error) {
 	return f, nil
 }
 
-// extended writes an element of the base field as one of the coordinates' field.
+// extended writes an element of the base field as an element of the coordinates' field.
 func extended(b []byte, e backend.Element) []byte {
 	return append(b, make([]byte, e.Bytes()/2-len(b))...)
 }
@@ -194,8 +194,8 @@ func shortest(r, lambda *big.Int) (a, b *big.Int) {
 		if norm(ux, uy).Cmp(norm(vx, vy)) < 0 {
 			ux, uy, vx, vy = vx, vy, ux, uy
 		}
-		// u less the nearest multiple of v: twice the inner product is 2 ux vx + 2 uy vy -
-		// ux vy - uy vx.
+		// u minus the nearest multiple of v. Twice the inner product is
+		// 2 ux vx + 2 uy vy - ux vy - uy vx.
 		product := func(a, b *big.Int) *big.Int { return new(big.Int).Mul(a, b) }
 		twice := new(big.Int).Lsh(new(big.Int).Add(product(ux, vx), product(uy, vy)), 1)
 		twice.Sub(twice, product(ux, vy)).Sub(twice, product(uy, vx))
@@ -208,8 +208,8 @@ func shortest(r, lambda *big.Int) (a, b *big.Int) {
 	}
 }
 
-// naf returns the digits -1, 0 and 1 of a number, no two that follow one another being
-// other than 0.
+// naf returns the non-adjacent form of a number: digits -1, 0 and 1, of which no two neighbours are
+// both other than 0.
 func naf(v *big.Int) (digits []int8) {
 	v = new(big.Int).Set(v)
 	for v.Sign() != 0 {
@@ -227,8 +227,8 @@ func naf(v *big.Int) (digits []int8) {
 	return digits
 }
 
-// sliding returns the digits of a number, one a bit: 0, or odd below 16 and followed by
-// three zeros.
+// sliding returns the digits of a number, one for each bit: 0, or odd and below 16 with three zeros
+// after it.
 func sliding(v *big.Int) []byte {
 	digits := make([]byte, v.BitLen())
 	for i := 0; i < len(digits); {

@@ -10,9 +10,9 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
 )
 
-// TestFacts computes with the facts of every group what kernels do with them: halves of
-// scalars are short and make the scalar, the endomorphism multiplies by lambda, the digits
-// that tell the subgroup are a multiple of r, and roots are roots.
+// TestFacts checks the facts of every group by computing what the kernels compute: halves of
+// scalars are short and give the scalar, the endomorphism multiplies by lambda, the digits of the
+// check for the subgroup are a multiple of r, and roots are roots.
 func TestFacts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, g := range backend.CurveGroups() {
@@ -60,7 +60,7 @@ func TestFacts(t *testing.T) {
 				}
 				most = max(most, k1.BitLen(), k2.BitLen())
 			}
-			// Digits are at most half a window and a carry comes out of none.
+			// Digits are at most half a window, and the last one gives no carry.
 			if f.places(kernel.WindowBits)*kernel.WindowBits < most+1 || f.nafs < most+1 || f.nafs > e.Curve.ScalarBits()/2+3 {
 				t.Errorf("%d windows and %d places for halves of %d bits", f.places(kernel.WindowBits), f.nafs, most)
 			}

@@ -8,21 +8,22 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
 )
 
-// Multiply is backend.MultiplyPoints. Scalars of no elements are ones.
+// Multiply is backend.MultiplyPoints. If Scalars has no elements, all scalars are one.
 type Multiply struct {
 	Dst, Src, Scalars Points
 	Terms             int
-	Memory            int64 // that it may take
+	Memory            int64 // the most work memory that it may take
 }
 
-// mostProducts is how many products are computed at a time, and leastProducts how many
-// even if they take more memory than they may.
+// mostProducts is how many products are computed at a time. leastProducts are computed at a time
+// even if that exceeds Memory.
 const mostProducts, leastProducts = 1 << 20, 1 << 10
 
-// manyOfBase is how many products of one point are worth a table.
+// manyOfBase is from how many products of one point on a table pays.
 const manyOfBase = 256
 
-// halfWindows has from how many products on half a window has so many bits.
+// halfWindows gives the bits of half a window by the number of products, from which on they are
+// used.
 var halfWindows = []struct{ products, bits int }{{1 << 18, 8}, {1 << 13, 6}, {0, 4}}
 
 func (s *Multiply) queue(x *queue) error {
@@ -39,7 +40,7 @@ func (s *Multiply) queue(x *queue) error {
 			return s.store(x, sums, row, n, 0)
 		})
 	}
-	// A product takes its point, digits, and room for sums and for becoming affine.
+	// A product takes its point, its digits, and room for sums and for making it affine.
 	each := 6*x.coordinate + int64(2*x.facts.nafs)
 	chunk := mostProducts
 	for chunk > leastProducts && int64(chunk)*each > s.Memory/2 {
@@ -68,14 +69,14 @@ func (s *Multiply) queue(x *queue) error {
 	})
 }
 
-// Rows share the multiples of their points from so many terms a row, products a point and
-// products in all on. A row has its doublings one after the other, as long as a product
-// alone: a few products are sooner there without.
+// Rows share the multiples of their points from this many terms in a row, products of a point and
+// products in all. A row computes its doublings one after the other, which takes as long as a
+// single product: a few products are quicker without sharing.
 const sharedTerms, sharedUses, sharedProducts = 4, 8, 1 << 15
 
-// shared returns the bits of the digits with which rows share multiples of their points, 0
-// where every product is computed alone. A multiple costs 11 products of the field and 7 to
-// become affine, an addition 11. Digits are bytes, with either sign.
+// shared returns the bits of the digits with which rows share multiples of their points, or 0 if
+// every product is computed alone. A multiple costs 11 products of the field and 7 to become
+// affine, an addition 11. Digits are bytes with a sign.
 func (s *Multiply) shared(x *queue, terms, chunk int) (bits int) {
 	products := s.Dst.Count * terms
 	uses := products / s.Src.Count
@@ -93,8 +94,8 @@ func (s *Multiply) shared(x *queue, terms, chunk int) (bits int) {
 	return bits
 }
 
-// rows computes rows from a table of multiples of their points: sums of multiples by each
-// digit of the scalars, and a Horner scheme of these for each row.
+// rows computes rows from a table of multiples of their points. For each digit of the scalars it
+// adds up the multiples of a row; a Horner scheme joins these sums.
 func (s *Multiply) rows(x *queue, bits, terms, chunk int) error {
 	entries := 1 << (bits - 1)
 	n := s.Src.Count * entries
@@ -113,14 +114,15 @@ func (s *Multiply) rows(x *queue, bits, terms, chunk int) error {
 		return err
 	}
 	windows := 2 * x.facts.places(bits)
-	// After so many rows the first one's points come again, if they begin with a row.
+	// After period rows the points of the first one come again, if that row begins where a row of
+	// points does.
 	period := max(s.Src.Count/terms, 1)
 	return s.each(x, max(chunk/max(terms, windows), 1), func(row, n int) error {
 		d, firstScalar, err := by(row*terms, n*terms)
 		if err != nil {
 			return err
 		}
-		// Enough threads for the card, each with as many terms as there are.
+		// Enough threads for the card, each with as many terms as are left for it.
 		const threads = 1024
 		parts := min(max(x.processors*threads/(n*windows), 1), (terms+sharedTerms-1)/sharedTerms)
 		every := period
@@ -147,7 +149,8 @@ func (s *Multiply) rows(x *queue, bits, terms, chunk int) error {
 	})
 }
 
-// each calls f for rows of Dst, some at a time, with the work memory that there was.
+// each calls f for rows of Dst, some at a time. Each call starts with the work memory that was
+// there before.
 func (s *Multiply) each(x *queue, rows int, f func(row, n int) error) error {
 	used := x.used
 	for row := 0; row < s.Dst.Count; row += rows {
@@ -159,8 +162,7 @@ func (s *Multiply) each(x *queue, rows int, f func(row, n int) error) error {
 	return nil
 }
 
-// long computes rows whose products do not fit the work memory: parts of each, one after
-// the other.
+// long computes rows whose products do not fit the work memory, one part of a row after the other.
 func (s *Multiply) long(x *queue, of func(first, n int) (kernels.Pointer, error), terms, chunk int) error {
 	parts := (terms + chunk - 1) / chunk
 	sums := x.jacobians(parts)
@@ -199,7 +201,7 @@ func (s *Multiply) store(x *queue, sums kernels.Pointer, row, n, products int) e
 	return errors.Join(x.affine(sums, s.Dst.At+kernels.Pointer(row*x.of.Bytes()), n, 0), x.pace(products))
 }
 
-// products returns what computes n products from one on, n at most chunk.
+// products returns a function that computes n products, at most chunk, from the product first on.
 func (s *Multiply) products(x *queue, chunk int) (func(first, n int) (kernels.Pointer, error), error) {
 	all := s.Dst.Count * max(s.Terms, 1)
 	if s.Src.Count == 1 && min(all, s.Scalars.Count) >= manyOfBase {
@@ -222,8 +224,8 @@ func (s *Multiply) products(x *queue, chunk int) (func(first, n int) (kernels.Po
 	}, nil
 }
 
-// recoded returns what makes the digits of n scalars from one on, n at most chunk, and tells
-// at which the first of them is.
+// recoded returns a function that makes the digits of n scalars, at most chunk, from the scalar
+// first on. The function also returns the index at which their digits begin.
 func (s *Multiply) recoded(x *queue, bits, chunk int) (func(first, n int) (digits, int, error), error) {
 	whole := digits{x: x, bits: bits}
 	if s.Scalars.Count <= chunk {
@@ -237,7 +239,7 @@ func (s *Multiply) recoded(x *queue, bits, chunk int) (func(first, n int) (digit
 	}, nil
 }
 
-// fixed makes the table of a fixed base and returns what computes its products.
+// fixed makes the table of a fixed base and returns a function that computes its products.
 func (s *Multiply) fixed(x *queue, all int) (func(first, n int) (kernels.Pointer, error), error) {
 	half := 0
 	for _, w := range halfWindows {
@@ -266,21 +268,21 @@ func (s *Multiply) fixed(x *queue, all int) (func(first, n int) (kernels.Pointer
 	}, err
 }
 
-// windows returns how many windows of twice half bits a scalar has, with a bit for signs,
-// and the entries of each.
+// windows returns how many windows of twice half bits a scalar has, with a bit for the signs, and
+// how many entries each has.
 func (x *queue) windows(half int) (windows, entries int) {
 	return x.scalarBits/(2*half) + 1, 1 << (2*half - 1)
 }
 
-// digits is those of scalars, on the card.
+// digits are the digits of scalars, on the card.
 type digits struct {
 	x       *queue
-	bits    int // of a digit; 1 is a non-adjacent form
+	bits    int // of a digit; 1 means a non-adjacent form
 	at      kernels.Pointer
 	scalars int
 }
 
-// recode makes the digits of n scalars from one on, of `all` again and again.
+// recode makes the digits of n scalars from first on. There are all scalars, which are repeated.
 func (d *digits) recode(scalars kernels.Pointer, all, first, n int) error {
 	places := d.places()
 	d.at, d.scalars = d.x.take(int64(2*places*n)), n
@@ -290,10 +292,10 @@ func (d *digits) recode(scalars kernels.Pointer, all, first, n int) error {
 	})
 }
 
-// places returns how many digits a half has.
+// places returns how many digits a half of a scalar has.
 func (d *digits) places() int { return d.x.facts.places(d.bits) }
 
-// productBits is the bits of the digits of products by so many scalars: lanes that have one
+// productBits returns the bits of the digits for products by scalars scalars: lanes with one common
 // scalar skip the digits that are 0.
 func productBits(scalars int) int {
 	if scalars == 1 {
@@ -302,22 +304,22 @@ func productBits(scalars int) int {
 	return kernel.WindowBits
 }
 
-// product returns the launch of products by these digits, without its points.
+// product returns the parameters of products by these digits, without their points.
 func (d *digits) product() kernel.Product {
 	return kernel.Product{Digits: d.at, Scalars: d.scalars, Places: d.places(), Each: d.bits, Beta: d.x.fact(d.x.Resources, d.x.facts.beta)}
 }
 
-// blocks returns how many blocks compute so many products.
+// blocks returns how many blocks compute products products.
 func (x *queue) blocks(products int) int {
 	return min((products+x.product.Threads-1)/x.product.Threads, x.productBlocks)
 }
 
-// tables takes room for the tables of the threads that compute so many products.
+// tables takes room for the tables of the threads that compute products products.
 func (x *queue) tables(products int) kernels.Pointer {
 	return x.take(int64(x.blocks(products)*x.product.Threads) * kernel.ProductEntries * kernel.EntryElements * x.coordinate)
 }
 
-// multiply launches products on threads that have tables.
+// multiply launches products on threads with tables.
 func (x *queue) multiply(p kernel.Product) error {
 	if x.rehearsal || p.Count == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
 )
 
-// Group is a group on one card. Its methods are called in a turn, which says by whom they
-// may be called at a time.
+// Group is a group on one card. Its methods are called within a turn, which bounds who may call
+// them at the same time.
 type Group struct {
 	of             backend.Element
 	facts          *facts
@@ -20,7 +20,7 @@ type Group struct {
 	scalar         int64
 	scalarBits     int
 	processors     int
-	productBlocks  int // as many as run at a time
+	productBlocks  int // as many as run at the same time
 	sharedProducts int // see shared
 
 	recode       device.Kernel[kernel.Recode]
@@ -88,15 +88,15 @@ func New(d *device.Device, e backend.Element) (*Group, error) {
 	return g, nil
 }
 
-// Facts returns what the kernels read about the group: Resources says where it is.
+// Facts returns what the kernels read about the group. Resources.Facts says where it lies.
 func (g *Group) Facts() []byte { return g.facts.bytes }
 
-// Resources is what a step is queued with.
+// Resources is what queueing a step takes.
 type Resources struct {
 	Stream *driver.Stream
-	Work   driver.Span     // as much as Scratch says
+	Work   driver.Span     // as many bytes as Scratch says
 	Facts  kernels.Pointer // of the group
-	// Pace is told how many products were queued, and may wait for earlier ones.
+	// Pace is told how many products were queued. It may wait for earlier ones.
 	Pace func(products int) error
 }
 
@@ -115,14 +115,14 @@ func (g *Group) Queue(s Step, with Resources) error {
 	return s.queue(&queue{Group: g, Resources: with})
 }
 
-// Points is points on the card, affine and in a row.
+// Points is affine points on the card that follow one another.
 type Points struct {
 	At    kernels.Pointer
 	Count int
 }
 
-// Check queues a check of points, whose answer CheckedBytes of memory get that were filled
-// with ones.
+// Check queues a check of points. Its answer takes CheckedBytes of memory, which must be filled
+// with ones before.
 func (g *Group) Check(with Resources, src Points, subgroup bool, answer kernels.Pointer) error {
 	p := kernel.CheckPoints{Points: src.At, N: src.Count, Answer: answer}
 	if subgroup {
@@ -131,17 +131,16 @@ func (g *Group) Check(with Resources, src Points, subgroup bool, answer kernels.
 	return g.checkPoints.Launch(with.Stream, src.Count, 1, p)
 }
 
-// CheckedBytes is the size of what Check answers.
+// CheckedBytes is the size of Check's answer.
 const CheckedBytes = 4 * kernel.CheckedWords
 
-// Coordinates lowers a word to the index of the first point that has a coordinate not
-// below q.
+// Coordinates lowers the word at bad to the index of the first point with a coordinate not below q.
 func (g *Group) Coordinates(with Resources, src Points, bad kernels.Pointer) error {
 	return g.coordinates.Launch(with.Stream, src.Count, 1, kernel.Coordinates{Points: src.At, N: src.Count, Bad: bad})
 }
 
-// Decode queues the decoding of as many points as dst has, and lowers a word to the index
-// of the first that is none.
+// Decode queues the decoding of dst.Count points. It lowers the word at bad to the index of the
+// first that encodes no point.
 func (g *Group) Decode(with Resources, dst Points, src kernels.Pointer, as backend.Encoding, bad kernels.Pointer) error {
 	f := g.facts
 	return g.decode.Launch(with.Stream, dst.Count, 1, kernel.Decode{
@@ -155,13 +154,13 @@ func (g *Group) Encode(with Resources, src Points, dst kernels.Pointer, as backe
 	return g.encode.Launch(with.Stream, src.Count, 1, kernel.Encode{From: src.At, N: src.Count, Compressed: as == backend.Compressed, To: dst})
 }
 
-// fact returns where a part of the facts is.
+// fact returns where a part of the facts lies.
 func (g *Group) fact(with Resources, offset int) kernels.Pointer {
 	return with.Facts + kernels.Pointer(offset)
 }
 
-// queue is a step on its way to the card, or its rehearsal, in which nothing is launched
-// and addresses in work memory mean nothing.
+// queue is a step on its way to the card, or its rehearsal: that launches nothing, and its
+// addresses in work memory mean nothing.
 type queue struct {
 	*Group
 	Resources
@@ -170,7 +169,7 @@ type queue struct {
 	used, most int64
 }
 
-// take takes work memory, until `used` is what it was before.
+// take takes work memory. Resetting used gives it back.
 func (x *queue) take(size int64) kernels.Pointer {
 	at := x.used
 	x.used += device.Align(size)
@@ -181,7 +180,7 @@ func (x *queue) take(size int64) kernels.Pointer {
 	return device.Address(x.Work) + kernels.Pointer(at)
 }
 
-// jacobians takes room for n points.
+// jacobians takes room for n Jacobian points.
 func (x *queue) jacobians(n int) kernels.Pointer {
 	return x.take(int64(n) * kernel.JacobianElements * x.coordinate)
 }
@@ -193,7 +192,7 @@ func launch[P kernels.Params](x *queue, k *device.Kernel[P], items int, p P) err
 	return k.Launch(x.Stream, items, 1, p)
 }
 
-// pace calls Pace, but not in a rehearsal.
+// pace calls Pace, except in a rehearsal.
 func (x *queue) pace(products int) error {
 	if x.rehearsal {
 		return nil
@@ -201,11 +200,11 @@ func (x *queue) pace(products int) error {
 	return x.Pace(products)
 }
 
-// affine writes n Jacobian points to a space, of rows in reversed order where logReversed
-// is not 0.
+// affine makes n Jacobian points affine and writes them to a space. If logReversed is not 0, they
+// are rows of 2^logReversed points in reversed order.
 func (x *queue) affine(from, to kernels.Pointer, n, logReversed int) error {
 	defer func(used int64) { x.used = used }(x.used)
-	// As many to an inversion as leave the card enough threads.
+	// As many points share an inversion as leave the card enough threads.
 	const most, threads = 32, 512
 	each := min(max(n/(x.processors*threads), 1), most)
 	return launch(x, &x.normalise, (n+each-1)/each, kernel.Normalise{
@@ -213,8 +212,8 @@ func (x *queue) affine(from, to kernels.Pointer, n, logReversed int) error {
 	})
 }
 
-// sum adds up rows of points. They are affine, of `all` points from `first` on again and
-// again, or Jacobian. It returns a point a row, Jacobian.
+// sum adds up rows of points and returns one Jacobian point for each row. The points are Jacobian
+// if projective is set, otherwise affine: all points, repeated, from the point first on.
 func (x *queue) sum(from kernels.Pointer, all, first int, projective bool, rows, terms int) (kernels.Pointer, error) {
 	const each, most = 16, 1 << 20
 	for terms > 1 || !projective {
@@ -231,7 +230,7 @@ func (x *queue) sum(from kernels.Pointer, all, first int, projective bool, rows,
 	return from, nil
 }
 
-// Add is backend.AddPoints. Items are item_words for each range, on the card.
+// Add is backend.AddPoints. Items has item_words words for each range, on the card.
 type Add struct {
 	Dst   Points
 	Items kernels.Pointer

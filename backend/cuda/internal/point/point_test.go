@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// opened returns a turn on a card, which ends with the test, and the group.
+// opened returns a turn on a card and the group. The turn ends with the test.
 func opened(t *testing.T, e backend.Element) (*device.Turn, *Group) {
 	d, err := device.Open(0, device.Options{})
 	cudatest.Opened(t, err)
@@ -42,8 +42,8 @@ func opened(t *testing.T, e backend.Element) (*device.Turn, *Group) {
 	return turn, g
 }
 
-// compute multiplies points by scalars, and returns what is in Dst and how many products
-// were told.
+// compute multiplies points by scalars. It returns Dst's points and how many products Pace was
+// told.
 func compute(t *testing.T, turn *device.Turn, g *Group, m *Multiply, points, scalars []byte) (got []byte, products int) {
 	scratch, err := g.Scratch(m)
 	if err != nil {
@@ -73,9 +73,9 @@ func compute(t *testing.T, turn *device.Turn, g *Group, m *Multiply, points, sca
 	return got, products
 }
 
-// TestLittleMemory multiplies with so little memory that neither a row's products nor all
-// digits fit it: sums of rows over one table, and products one by one, are right by
-// discrete logarithms.
+// TestLittleMemory multiplies with so little memory that neither the products of a row nor all
+// digits fit it. Sums of rows over one table, and single products, are right by discrete
+// logarithms.
 func TestLittleMemory(t *testing.T) {
 	const rows, terms, table = 2, leastProducts + 50, 3 // terms is no multiple of a table's points: 6 is of all
 	e := backend.PointOf(backend.BN254, backend.G1)
@@ -124,9 +124,9 @@ func TestLittleMemory(t *testing.T) {
 	}
 }
 
-// TestSharedRows sums rows over points that many of them have, by discrete logarithms: on
-// all groups, with rows that have the same points next to each other or not, fewer scalars
-// than products, several digits' widths, points of infinity, equal and opposite ones.
+// TestSharedRows checks by discrete logarithms sums of rows over points that many rows have. It
+// covers all groups, rows with the same points next to each other or not, fewer scalars than
+// products, digits of several widths, infinity, and equal and opposite points.
 func TestSharedRows(t *testing.T) {
 	for _, group := range backend.CurveGroups() {
 		e := backend.PointOf(group.Curve, group.Group)
@@ -143,7 +143,7 @@ func testSharedRows(t *testing.T, e backend.Element) {
 		{points: 6, terms: 12, rows: 40, scalars: 240, bits: 7},
 		{points: 4, terms: 4, rows: 150, scalars: 600, bits: 7},
 		{points: 4, terms: 4, rows: 150, scalars: 600, bits: 4, memory: 20 << 10},
-		{points: 10, terms: 4, rows: 25, scalars: 50, bits: 7}, // no row begins where another does
+		{points: 10, terms: 4, rows: 25, scalars: 50, bits: 7}, // no two rows begin at the same point
 	} {
 		memory := int64(1 << 30)
 		if c.memory > 0 {

@@ -8,25 +8,25 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
 )
 
-// Transform is backend.Transform over points of 2^LogN each row.
+// Transform is backend.Transform over points, 2^LogN in each row.
 type Transform struct {
 	Dst, Src Points
 	LogN     int
 	From, To backend.Order
 	Inverse  bool
-	// Roots writes the powers of the root of unity, or of its inverse, from the first on.
+	// Roots writes powers of the root of unity or of its inverse.
 	Roots Powers
-	// Factors writes what the coefficients are multiplied by, which are the results of
-	// an inverse: one factor for all, or one a coefficient. nil is none.
+	// Factors writes the factors of the coefficients, which are the results of an inverse: one for
+	// all, or one for each. nil means no factors.
 	Factors    Powers
 	ManyFactor bool
 }
 
-// Powers writes every `step`th power of a scalar to the card, n of them, beginning with the
-// first. A rehearsal calls it so that it can prepare that.
+// Powers writes n powers of a scalar to the card: every step-th, from the first on. A rehearsal
+// calls it too, so that it can prepare.
 type Powers func(to kernels.Pointer, step, n int) error
 
-// lanes is the threads that take a branch together.
+// lanes is how many threads take a branch together.
 const lanes = 32
 
 func (s *Transform) queue(x *queue) error {
@@ -60,12 +60,12 @@ func (s *Transform) queue(x *queue) error {
 	return x.affine(data, s.Dst.At, all, logReversed)
 }
 
-// levels computes the butterflies: from natural order the halves of nodes become shorter.
+// levels computes the butterflies. From natural order on the halves of nodes get shorter.
 func (s *Transform) levels(x *queue, data kernels.Pointer) error {
 	defer func(used int64) { x.used = used }(x.used)
 	n, all := 1<<s.LogN, s.Dst.Count
-	// Where lanes have one root, few of its digits are not 0; else they have the same
-	// places. of is how many of the roots of the longest level there are.
+	// If lanes share a root, it pays that few of its digits are not 0; otherwise their digits must
+	// have the same places. most is how many roots the longest such level has.
 	blocks := func(half int) int { return all / (2 * half) }
 	var uniform, mixed level
 	for half := 2; half < n; half *= 2 {
@@ -83,7 +83,7 @@ func (s *Transform) levels(x *queue, data kernels.Pointer) error {
 		}
 		used := x.used
 		l.digits.x = x
-		// Digits stay, scalars do not.
+		// The digits stay, the scalars do not.
 		x.take(int64(2 * l.digits.places() * l.most))
 		scalars := x.take(int64(l.most) * x.scalar)
 		if err := s.Roots(scalars, n/2/l.most, l.most); err != nil {
@@ -128,13 +128,13 @@ func (s *Transform) levels(x *queue, data kernels.Pointer) error {
 	return nil
 }
 
-// level is the digits of roots for levels of nodes with halves up to the longest.
+// level is the digits of the roots for levels of nodes whose halves have at most most elements.
 type level struct {
 	digits digits
 	most   int
 }
 
-// factors multiplies the coefficients, which are in an order, if now is when.
+// factors multiplies the coefficients, which are in the given order, by Factors if now is set.
 func (s *Transform) factors(x *queue, data kernels.Pointer, now bool, order backend.Order) error {
 	if s.Factors == nil || !now {
 		return nil

@@ -20,15 +20,15 @@ type execution struct {
 	pinned *driver.Host
 
 	events  []*driver.Event
-	uploads []upload        // those that no step has waited for
-	touched []backend.Range // by steps that no upload has waited for
+	uploads []upload        // those for which no step has waited
+	touched []backend.Range // by steps for which no upload has waited
 
 	queued int  // elements since the last mark
 	long   bool // there was a mark
 	marks  [2]*driver.Event
 }
 
-// upload is a range that is being written, and when that is done.
+// upload is a range that is being written, and the event that it is.
 type upload struct {
 	backend.Range
 	done *driver.Event
@@ -40,7 +40,7 @@ func (p *program) begin(c *Computer, turn *device.Turn) (_ *execution, err error
 	if x.work, err = turn.Work(max(p.layout.Size, 1), p.secret); err != nil {
 		return nil, err
 	}
-	pinned := p.msmPinned() // what MSMs answer comes last
+	pinned := p.msmPinned() // the results of MSMs come last
 	for _, m := range p.commits {
 		pinned = max(pinned, p.msmPinned()+m.pinned.Off+m.pinned.Size)
 	}
@@ -64,18 +64,18 @@ func (p *program) begin(c *Computer, turn *device.Turn) (_ *execution, err error
 	return x, nil
 }
 
-// msmPinned returns where the MSMs' results begin in pinned memory, behind the frame and
-// the answers.
+// msmPinned returns where the MSMs' results begin in pinned memory, after the frame and the
+// answers.
 func (p *program) msmPinned() int64 {
 	return device.Align(int64(len(p.frame))) + device.Align(p.answers)
 }
 
-// answerSpan returns the memory where the answers come back.
+// answerSpan returns the pinned memory to which the answers come back.
 func (x *execution) answerSpan() driver.HostSpan {
 	return x.pinned.Span().Slice(device.Align(int64(len(x.frame))), x.answers)
 }
 
-// answered returns an answer that came back.
+// answered returns an answer that has come back.
 func (x *execution) answered(at, size int64) []byte { return x.answerSpan().Slice(at, size).Bytes() }
 
 // end waits for everything, answers included.
@@ -101,7 +101,7 @@ func (x *execution) close() {
 	}
 }
 
-// inFrame, inAnswers and scratchFrom are addresses for kernels.
+// inFrame, inAnswers and scratchFrom return addresses for kernels.
 func (x *execution) inFrame(at int) kernels.Pointer {
 	return device.Address(x.frameAt.In(x.work)) + kernels.Pointer(at)
 }
@@ -120,7 +120,7 @@ func (x *execution) event() (*driver.Event, error) {
 	return e, err
 }
 
-// touch makes the kernels wait for uploads to ranges that they are about to touch.
+// touch makes the kernels wait for the uploads to ranges that they are about to touch.
 func (x *execution) touch(rs []backend.Range) error {
 	for _, r := range rs {
 		x.queued += r.Count
@@ -144,8 +144,8 @@ func overlap(a, b backend.Range) bool {
 	return a.Space == b.Space && a.Offset < b.Offset+b.Count && b.Offset < a.Offset+a.Count
 }
 
-// upload copies an input to a range, as it comes, beside the kernels that do not touch
-// it. What the input leaves of the range becomes zero.
+// upload copies an input to a range as it becomes ready, beside the kernels that do not touch the
+// range. If the input is shorter, the rest of the range becomes zero.
 func (x *execution) upload(ctx context.Context, to backend.Range, in backend.Input) error {
 	for _, r := range x.touched {
 		if !overlap(r, to) {
@@ -177,7 +177,7 @@ func (x *execution) upload(ctx context.Context, to backend.Range, in backend.Inp
 	return x.turn.Copy.Record(done)
 }
 
-// send copies an input of elements of so many bytes to the card, as it comes.
+// send copies an input to the card as it becomes ready. An element has each bytes.
 func (x *execution) send(ctx context.Context, to driver.Span, in backend.Input, each int) error {
 	const part = 16 << 20
 	for from := 0; from < len(in.Bytes); from += part {
@@ -192,8 +192,8 @@ func (x *execution) send(ctx context.Context, to driver.Span, in backend.Input, 
 	return nil
 }
 
-// uploadScratch copies an input of elements of so many bytes to scratch, between the
-// kernels before it and those after it.
+// uploadScratch copies an input to scratch, after the kernels queued before it and before those
+// queued later. An element has each bytes.
 func (x *execution) uploadScratch(ctx context.Context, in backend.Input, each int) error {
 	before, err := x.event()
 	if err != nil {
@@ -212,12 +212,11 @@ func (x *execution) uploadScratch(ctx context.Context, in backend.Input, each in
 	return errors.Join(x.turn.Copy.Record(after), x.turn.Compute.Wait(after))
 }
 
-// mostQueued is the elements that two marks in the queue are apart: some tens of
-// milliseconds.
-var mostQueued = 1 << 28 // a variable for tests
+// mostQueued is the elements between two marks in the queue: some tens of milliseconds.
+var mostQueued = 1 << 28 // tests change it
 
-// pace waits for what was queued long ago, so that a cancelled program ends soon. A
-// program over numbers lets others use the card there.
+// pace waits for what was queued long ago, so that a cancelled program ends soon. A program over
+// numbers lets others use the card meanwhile.
 func (x *execution) pace(ctx context.Context) error {
 	if x.queued < mostQueued {
 		return nil
@@ -238,11 +237,11 @@ func (x *execution) pace(ctx context.Context) error {
 	if err := x.turn.Compute.Record(x.marks[0]); err != nil {
 		return err
 	}
-	return x.marks[1].Synchronize() // at once when it was never recorded
+	return x.marks[1].Synchronize() // returns at once if it was never recorded
 }
 
-// cut reports whether the turn is to end before the next step: it was long, and others
-// wait. Programs over numbers pause instead.
+// cut reports whether the turn must end before the next step: it has been long, and others wait.
+// Programs over numbers pause instead.
 func (x *execution) cut(d *device.Device) bool {
 	return x.long && x.numbers == nil && d.Contended()
 }

@@ -29,9 +29,9 @@ func (k *card) secrets(x, y backend.Range) []backend.Step {
 	}
 }
 
-// TestSecretsAreWiped: what a program leaves in pinned memory is overwritten before the
-// next has its turn, and what it leaves in work memory once the card is idle, however it
-// ended; and spaces are, before they are given back.
+// TestSecretsAreWiped: what a program leaves in pinned memory is overwritten before the next has
+// its turn. What it leaves in work memory is overwritten once the card is idle, however the program
+// ended. Spaces are overwritten before they are given back.
 func TestSecretsAreWiped(t *testing.T) {
 	const invalidValue = "1"
 	cudatest.OnFake(t)
@@ -73,12 +73,12 @@ func TestSecretsAreWiped(t *testing.T) {
 	}
 }
 
-// TestPointSecretsAreWiped: digits and tables of products, which tell the scalars, do not
+// TestPointSecretsAreWiped: the digits and tables of products, which reveal the scalars, do not
 // stay in work memory.
 func TestPointSecretsAreWiped(t *testing.T) {
 	cudatest.OnFake(t)
 	k := open(t, backend.BN254, device.Options{})
-	const n = 300 // a table of a fixed base as well
+	const n = 300 // enough for a fixed base to have a table
 	scalars := k.space(n)
 	s, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.PointOf(backend.BN254, backend.G1), Count: n + 1})
 	k.must(err)
@@ -112,8 +112,8 @@ func TestPointSecretsAreWiped(t *testing.T) {
 	})
 }
 
-// TestLostDevice: a program on a card that is lost says so, and so does the next;
-// spaces can be freed.
+// TestLostDevice: a program on a lost card says so, and so does the next one. Spaces can still be
+// freed.
 func TestLostDevice(t *testing.T) {
 	const launchFailed = "719"
 	cudatest.OnFake(t)
@@ -131,7 +131,7 @@ func TestLostDevice(t *testing.T) {
 	}
 }
 
-// TestNoMemory: work memory that cannot be had fails one program, and no more.
+// TestNoMemory: work memory that is refused fails one program and nothing else.
 func TestNoMemory(t *testing.T) {
 	const outOfMemory = "2"
 	cudatest.OnFake(t)
@@ -151,8 +151,8 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// TestOneWait: a program of many steps whose answers are few waits for the card
-// once, and copies its answers in one piece.
+// TestOneWait: a program of many steps with short answers waits for the card once, and copies its
+// answers in one piece.
 func TestOneWait(t *testing.T) {
 	cudatest.OnFake(t)
 	k := open(t, backend.BN254, device.Options{})

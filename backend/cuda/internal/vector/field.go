@@ -13,7 +13,7 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
 )
 
-// field is a curve's scalar field on the card, or words: numbers alone are there then.
+// field is a curve's scalar field on the card, or words, for which only numbers is set.
 type field struct {
 	curve   backend.Curve
 	size    int64 // bytes of an element
@@ -71,7 +71,7 @@ func newField(t *device.Turn, d *device.Device, e backend.Element) (*field, erro
 	return f, err
 }
 
-// close gives back what the field keeps.
+// close gives back the memory that the field keeps.
 func (f *field) close() error {
 	if f.ntt == nil {
 		return nil
@@ -79,7 +79,7 @@ func (f *field) close() error {
 	return f.ntt.Close()
 }
 
-// square makes each of b's elements but the first the square of the one before it.
+// square sets each element of b, except the first, to the square of the one before it.
 func square(c backend.Curve, b []byte) error {
 	table, err := curves.Of(c).Fr.Elements(b)
 	if err != nil {
@@ -98,7 +98,7 @@ func oneOf(c backend.Curve) []byte {
 	return e.Bytes()
 }
 
-// rootOf returns the root of unity of order n, or its inverse, to the power step.
+// rootOf returns w^step, where w is the root of unity of order n or its inverse.
 func rootOf(c backend.Curve, n, step int, inverse bool) ([]byte, error) {
 	w, err := curves.Of(c).Fr.Root(n)
 	if err != nil {
@@ -111,7 +111,7 @@ func rootOf(c backend.Curve, n, step int, inverse bool) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// inverse returns 1/x of an element in memory of any address.
+// inverse returns 1/x for an element at any address.
 func inverse(c backend.Curve, x []byte) []byte {
 	e := curves.Of(c).Fr.New(1)
 	copy(e.Bytes(), x)

@@ -8,12 +8,12 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
 )
 
-// compile makes of valid stack code the instructions of kernels/grid/vector's
-// machine, whose register is the top of the stack: what lies below it is in
-// slots of the stack, from the bottom on. It also returns how many slots there are.
+// compile translates valid stack code to instructions of kernels/grid/vector's machine. The
+// machine's register holds the top of the stack; what lies below it is in slots, from the bottom
+// on. compile also returns how many slots there are.
 //
-// An element that is pushed only to be the second operand of what follows is that
-// instruction's y.
+// If an element is pushed only to be the second operand of the next operation, it becomes the
+// operand y of that instruction.
 func compile(code []backend.MapCode) (instructions []uint32, slots int) {
 	depth := 0
 	emit := func(op, from, index int) {
@@ -24,7 +24,7 @@ func compile(code []backend.MapCode) (instructions []uint32, slots int) {
 		from, index := source(c, depth)
 		switch {
 		case from == kernel.FromNothing && isBinary(c.Op):
-			// The element below is a, the top b.
+			// The element below is a, the top is b.
 			op := operation(c.Op)
 			if c.Op == backend.MapSub {
 				op = kernel.MapSubFrom
@@ -42,7 +42,7 @@ func compile(code []backend.MapCode) (instructions []uint32, slots int) {
 				op = kernel.MapNone // a copy of the top
 			}
 			if depth > 0 {
-				save = depth << kernel.SaveShift // slot depth-1
+				save = depth << kernel.SaveShift // slot depth - 1
 				slots = max(slots, depth)
 			}
 			depth++
@@ -52,8 +52,8 @@ func compile(code []backend.MapCode) (instructions []uint32, slots int) {
 	return instructions, slots
 }
 
-// source returns where the element is that c pushes on a stack of some depth. It returns
-// nothing when that is the top itself, or when c pushes none.
+// source returns where the element lies that c pushes on a stack of that depth. It returns
+// FromNothing if that is the top itself, or if c pushes none.
 func source(c backend.MapCode, depth int) (from, index int) {
 	switch {
 	case c.Op == backend.MapLoad:
@@ -87,15 +87,15 @@ func operation(op backend.MapOp) int {
 	return kernel.MapNeg
 }
 
-// mapCode is what a map's machine reads in shared memory: operands and, from a
-// word on, its instructions.
+// mapCode is what a map's machine reads into shared memory: operands and, from the word code on,
+// its instructions.
 type mapCode struct {
 	bytes               []byte
 	instructions, codes int
 	slots               int
 }
 
-// mapCode makes the code of a valid map. address is where a range begins.
+// mapCode makes the code of a valid map. address returns where a range begins.
 func (f *field) mapCode(s *backend.Map, address func(backend.Range) uint64) mapCode {
 	code, slots := compile(s.Code)
 	p := mapCode{codes: len(code), slots: slots}
@@ -116,7 +116,7 @@ func (f *field) mapCode(s *backend.Map, address func(backend.Range) uint64) mapC
 		}
 	}
 	p.instructions = len(p.bytes) / 4
-	for _, w := range append(code, kernel.MapNone) { // what the machine asks for ahead of the end
+	for _, w := range append(code, kernel.MapNone) { // the machine reads one instruction ahead
 		p.bytes = binary.LittleEndian.AppendUint32(p.bytes, w)
 	}
 	for len(p.bytes)%align != 0 {
@@ -133,8 +133,7 @@ func (f *field) mapEach() int {
 	return kernel.MapEachShort
 }
 
-// mapShared returns the bytes of shared memory for code of so many bytes and its slots
-// of the stack.
+// mapShared returns the bytes of shared memory for code of code bytes and for its slots.
 func (f *field) mapShared(code, slots int) int {
 	return code + slots*f.mapEach()*kernel.ScanThreads*int(f.size)
 }

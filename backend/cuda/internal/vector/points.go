@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/kernels"
 )
 
-// groupOf returns what computes over the points of a range. The program's frame has its
-// facts.
+// groupOf returns the group that computes over the points of a range, and puts its facts into the
+// program's frame.
 func (p *program) groupOf(r backend.Range) (*point.Group, error) {
 	g, err := p.computer.group(p.used.Space(r.Space).Element)
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *program) groupOf(r backend.Range) (*point.Group, error) {
 	return g, nil
 }
 
-// resources returns what the steps of a group are queued with.
+// resources returns what queueing a group's steps takes.
 func (x *execution) resources(ctx context.Context, g *point.Group) point.Resources {
 	return point.Resources{
 		Stream: x.turn.Compute, Work: x.scratchAt.In(x.work), Facts: x.inFrame(x.facts[g]),
@@ -33,20 +33,20 @@ func (x *execution) resources(ctx context.Context, g *point.Group) point.Resourc
 			if err := backend.Ended(ctx); err != nil {
 				return err
 			}
-			// As long as so many elements of other steps.
+			// A product takes as long as 2^10 elements of other steps.
 			x.queued += 1 << 10 * products
 			return x.pace(ctx)
 		},
 	}
 }
 
-// pointsAt returns where the points of a range are.
+// pointsAt returns where the points of a range lie.
 func (p *program) pointsAt(r backend.Range) point.Points {
 	return point.Points{At: p.at(r), Count: r.Count}
 }
 
-// overPoints plans step i, which s computes in work memory, after begin was called with the
-// execution.
+// overPoints plans step i, which s computes in work memory. begin is called with the execution
+// before that.
 func (p *program) overPoints(i int, g *point.Group, s point.Step, begin func(*execution)) error {
 	scratch, err := g.Scratch(s)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *program) checkPoints(i int, s backend.CheckPoints) error {
 	})
 	p.finish[i] = func(x *execution) ([]byte, error) {
 		answer := x.answered(at, point.CheckedBytes)
-		// It was filled with ones.
+		// It was filled with ones, and the kernel adds to it.
 		bad, first := binary.LittleEndian.Uint32(answer)+1, binary.LittleEndian.Uint32(answer[8:])
 		return backend.CheckedAnswer(int(bad), int(first)), nil
 	}
@@ -163,7 +163,7 @@ func (p *program) transformPoints(i int, s backend.Transform) error {
 	return p.overPoints(i, g, t, func(x *execution) { current = x })
 }
 
-// writePoints plans step i, which writes points, encoded or as spaces hold them.
+// writePoints plans step i, which writes points, either encoded or as spaces hold them.
 func (p *program) writePoints(i int, s backend.Write) error {
 	g, err := p.groupOf(s.Dst)
 	if err != nil {

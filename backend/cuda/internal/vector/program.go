@@ -24,30 +24,30 @@ type Used struct {
 	Bases func(backend.BasesID) *msm.Bases
 }
 
-// align is that of everything in the frame and among the answers.
+// align is the alignment of everything in the frame and among the answers.
 const align = 16
 
-// program is the steps of a call, planned.
+// program is the planned steps of a call.
 type program struct {
 	*field
 	used  Used
 	steps []backend.Step
-	first int // number of the first step among those of the call
+	first int // number of the first step within the call
 
 	computer *Computer
 	turn     *device.Turn
 	facts    map[*point.Group]int // in the frame
 
 	frame     []byte
-	addresses []address // to be written into the frame
-	tables    []int     // of powers, in the frame: each begins with its point
+	addresses []address // that are written into the frame later
+	tables    []int     // of powers, in the frame; each begins with its point
 	queues    []func(ctx context.Context, x *execution) error
 
 	answers int64 // bytes
 	scratch int64
-	roots   int64 // of tables that transforms make, at most
+	roots   int64 // of tables that transforms make, the most
 	commits []commit
-	finish  []func(x *execution) ([]byte, error) // by step; nil where there is no answer
+	finish  []func(x *execution) ([]byte, error) // by step; nil if it has no answer
 
 	layout                        device.Layout
 	frameAt, answersAt, scratchAt device.Region
@@ -55,7 +55,7 @@ type program struct {
 	secret                        int64
 }
 
-// address is a place in the frame that gets an address in scratch.
+// address is a place in the frame that will hold an address in scratch.
 type address struct {
 	at      int
 	scratch int64
@@ -68,10 +68,9 @@ type commit struct {
 	pinned device.Region
 }
 
-// Run runs valid steps, whose spaces and bases nobody frees meanwhile. Other calls may use
-// the card in between: programs over numbers let them at their paces, others end their turn
-// after a step, and run the steps that are left in another. A step that is nil was run
-// before.
+// Run runs valid steps. Nobody may free their spaces and bases meanwhile. Other calls may use the
+// card in between: programs over numbers let them in when they pace, others end their turn after a
+// step and run the remaining steps in another turn. A nil step was run before.
 func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) ([][]byte, error) {
 	answers := make([][]byte, len(steps))
 	element, ok := elementOf(steps, used)
@@ -99,8 +98,8 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) ([]
 	}
 }
 
-// run runs the steps from number `from` on in one turn, all or as many as it may while
-// others wait, and returns how many.
+// run runs the steps from number from on in one turn, and returns how many it ran: all, or fewer if
+// others wait.
 func (c *Computer) run(ctx context.Context, element backend.Element, all []backend.Step, from int,
 	used Used, answers [][]byte) (ran int, err error) {
 	take := c.dev.Turn
@@ -164,7 +163,7 @@ func (c *Computer) run(ctx context.Context, element backend.Element, all []backe
 	return ran, nil
 }
 
-// elementOf returns the element whose field a program has; false when it has no space.
+// elementOf returns the element whose field a program uses, or false if it uses no space.
 func elementOf(steps []backend.Step, used Used) (backend.Element, bool) {
 	for _, s := range steps {
 		for _, r := range ranges(s) {
@@ -184,7 +183,7 @@ func ranges(s backend.Step) (all []backend.Range) {
 	return all
 }
 
-// span returns where a range is on the card.
+// span returns where a range lies on the card.
 func (p *program) span(r backend.Range) driver.Span {
 	m := p.used.Space(r.Space).memory
 	if m == nil {
@@ -203,7 +202,7 @@ func (p *program) kindOf(r backend.Range) backend.Kind { return p.used.Space(r.S
 // at returns where a range begins, for a kernel.
 func (p *program) at(r backend.Range) kernels.Pointer { return device.Address(p.span(r)) }
 
-// put adds to the frame and tells where. What the frame was before it grew is wiped.
+// put adds b to the frame and returns its place. If the frame moves to grow, the old one is wiped.
 func (p *program) put(b []byte) int {
 	at := (len(p.frame) + align - 1) / align * align
 	if size := at + len(b); size > cap(p.frame) {
@@ -215,7 +214,7 @@ func (p *program) put(b []byte) int {
 	return at
 }
 
-// powersOf puts a table of powers of z into the frame and returns where it is.
+// powersOf puts a table of powers of z into the frame and returns its place.
 func (p *program) powersOf(z []byte) (int, error) {
 	for _, at := range p.tables {
 		if bytes.Equal(p.frame[at:at+len(z)], z) {
@@ -233,7 +232,8 @@ func (p *program) powersOf(z []byte) (int, error) {
 	return at, nil
 }
 
-// answer takes room for what a step computes to answer, and has it read.
+// answer takes room for the answer of step i, which its kernels compute, and arranges that it is
+// read.
 func (p *program) answer(i int, size int64) int64 {
 	at := p.room(size)
 	p.finish[i] = func(x *execution) ([]byte, error) {
@@ -244,7 +244,7 @@ func (p *program) answer(i int, size int64) int64 {
 	return at
 }
 
-// answerBytes returns memory for an answer, as gnark-crypto's types want it.
+// answerBytes returns memory for an answer, aligned for gnark-crypto's types.
 func answerBytes(size int64) []byte { return layout.Bytes(make([]uint64, (size+7)/8))[:size] }
 
 // room takes room among the answers.
@@ -254,11 +254,11 @@ func (p *program) room(size int64) int64 {
 	return at
 }
 
-// needs makes scratch at least so large.
+// needs makes scratch at least size bytes large.
 func (p *program) needs(size int64) { p.scratch = max(p.scratch, size) }
 
-// refusal puts a word among the answers that a kernel lowers to the index of what it
-// refuses; format says what that is.
+// refusal puts a word among the answers, which a kernel lowers to the index of an element that it
+// refuses. format describes that element.
 func (p *program) refusal(i int, format string, a ...any) int64 {
 	at := p.room(4)
 	p.finish[i] = func(x *execution) ([]byte, error) {
@@ -270,8 +270,8 @@ func (p *program) refusal(i int, format string, a ...any) int64 {
 	return at
 }
 
-// planCommits plans the MSMs, for what memory is left beside everything else. They
-// follow one another and share their work memory.
+// planCommits plans the MSMs, in the memory that everything else leaves. They follow one another
+// and share their work memory.
 func (c *Computer) planCommits(turn *device.Turn, p *program) error {
 	p.frameAt = p.layout.Take(int64(len(p.frame)))
 	p.answersAt = p.layout.Take(p.answers)
@@ -290,7 +290,7 @@ func (c *Computer) planCommits(turn *device.Turn, p *program) error {
 
 // planRounds does what planCommits does, with the multiples of bases that the turn uses.
 func (c *Computer) planRounds(turn *device.Turn, p *program) error {
-	// Rounded, so that plans are found again.
+	// Rounded, so that the same plans are found again.
 	const unit = 64 << 20
 	left := turn.Available() - p.layout.Size - p.roots
 	if left > 2*unit {

@@ -101,10 +101,10 @@ func (p *program) write(i int, s backend.Write) {
 	})
 }
 
-// few is the bytes that come back with the answers.
+// few is the size in bytes up to which a read comes back with the answers.
 const few = 1 << 16
 
-// read brings few elements back with the answers, and many at once.
+// read plans a read. Few elements come back with the answers, many at once.
 func (p *program) read(i int, s backend.Read) {
 	size := int64(s.Src.Count) * p.bytesOf(s.Src)
 	if size <= few {
@@ -129,7 +129,7 @@ func (p *program) gathered(i int, s backend.Gather) {
 	})
 }
 
-// What transforms keep in tables, at most: elements, and bytes for shifts.
+// Bounds of the tables that transforms keep: elements, and bytes for shifts.
 const (
 	mostRoots   = 9 << 20
 	shiftTables = 64 << 20
@@ -156,7 +156,7 @@ func (p *program) mapOf(i int, s backend.Map) {
 		if s.Count == 0 {
 			return nil
 		}
-		// As many blocks as run at a time: each reads the code once.
+		// As many blocks as run at the same time: each reads the code once.
 		shared := p.mapShared(len(m.bytes), m.slots)
 		resident, err := p.mapped.Occupancy(p.mapped.Threads, shared)
 		if err != nil {
@@ -185,24 +185,23 @@ func (p *program) powersFrom(i int, s backend.Powers) error {
 	return nil
 }
 
-// sequenceTo queues n elements: the first times powers of the ratio whose table is in the
-// frame.
+// sequenceTo queues n elements: first times the powers of the ratio whose table is in the frame.
 func (x *execution) sequenceTo(on *driver.Stream, first, ratio int, to kernels.Pointer, n int) error {
 	if n == 0 {
 		return nil
 	}
-	// As many threads as keep a card busy, as far as each has some elements: its
-	// first costs more than the others.
+	// As many threads as keep a card busy, provided that each has some elements, since its first
+	// element costs more than the others.
 	logThreads := min(max(bits.Len(uint(n))-5, 7), 17)
 	return x.sequence.Launch(on, 1<<logThreads, 1, kernel.Sequence{
 		First: x.inFrame(first), Table: x.inFrame(ratio), LogThreads: logThreads, Dst: to, N: n,
 	})
 }
 
-// inverted plans step i. A thread takes few elements of a short vector, so that there are
-// blocks for all of a card, and up to 32 of a long one: they share an inversion.
+// inverted plans step i. The elements of a thread share an inversion. A short vector has few for
+// each thread, so that there are blocks for the whole card; a long one has up to 32.
 func (p *program) inverted(i int, s backend.Invert) {
-	const most = 1 << 13 // blocks, each for tiles that are as far apart
+	const most = 1 << 13 // each block does several tiles, at that distance
 	n := s.Src.Count
 	each := min(max(n>>16, 8), 32)
 	inPlace := s.Src == s.Dst
@@ -221,14 +220,16 @@ func (p *program) inverted(i int, s backend.Invert) {
 	})
 }
 
-// level is one level of a scan: its elements, in scratch but for the first, and what
-// threads keep of them when they are reduced, which the last level's are not.
+// level is one level of a scan: its elements, and what threads keep of them while they reduce them,
+// which the last level does not do. Both are in scratch, except for the elements of the first
+// level.
 type level struct {
 	n           int
 	from, parts int64
 }
 
-// levels returns the elements, what their tiles make, and so on as far as one tile.
+// levels returns the levels of a scan: the elements, then a value for each tile of the level
+// before, until there is one tile.
 func (p *program) levels(n int) []level {
 	ls := []level{{n: n}}
 	end := int64(0)
@@ -245,8 +246,8 @@ func (p *program) levels(n int) []level {
 
 func tiles(n int) int { return (n + 1<<kernel.LogScanTile - 1) >> kernel.LogScanTile }
 
-// scan reduces every level but the last to the next, and then scans each after the one
-// above it: before is what is before its tiles. src is where the first level is.
+// scan reduces every level except the last to the next one, and then scans every level after the
+// one above it. before is the values that come before its tiles. src is the first level.
 func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, parts, out kernels.Pointer) error,
 	tiles func(k int, in, parts, before kernels.Pointer) error) error {
 	at := func(k int) kernels.Pointer {
@@ -294,7 +295,7 @@ func (p *program) products(i int, s backend.Products) {
 	})
 }
 
-// divided plans step i, which divides a polynomial by X - Point and answers the rest.
+// divided plans step i, which divides a polynomial by X - Point and answers the remainder.
 func (p *program) divided(i int, s backend.Divide) error {
 	table, err := p.powersOf(s.Point)
 	if err != nil {
@@ -302,8 +303,8 @@ func (p *program) divided(i int, s backend.Divide) error {
 	}
 	all, ls := p.answer(i, p.size), p.levels(s.Src.Count)
 	p.launch(i, func(x *execution, on *driver.Stream) error {
-		// An element of level k is worth 2^(10 k) coefficients. Those are scanned
-		// backwards: the highest first.
+		// An element of level k stands for 2^(10 k) coefficients. They are scanned backwards, the
+		// highest first.
 		powers := func(k int) kernels.Pointer { return x.inFrame(table + k*kernel.LogScanTile*int(p.size)) }
 		return scan(x, ls, p.at(s.Src), func(k int, in, parts, out kernels.Pointer) error {
 			return p.divideReduce.Launch(on, tiles(ls[k].n)*p.divideReduce.Threads, 1, kernel.DivideReduce{
@@ -320,8 +321,8 @@ func (p *program) divided(i int, s backend.Divide) error {
 	return nil
 }
 
-// item adds a vector to be evaluated to the frame's items: src is its address, or
-// 0 when it is from `scratch` on.
+// item adds a vector to be evaluated to the frame's items. src is its address, or 0 for a place in
+// scratch.
 func (p *program) item(items []byte, src uint64, count, log, powers int) []byte {
 	items = binary.LittleEndian.AppendUint64(items, src)
 	items = binary.LittleEndian.AppendUint64(items, uint64(count))
@@ -330,19 +331,19 @@ func (p *program) item(items []byte, src uint64, count, log, powers int) []byte 
 	return binary.LittleEndian.AppendUint64(items, 0)
 }
 
-// mostEvaluated is how many polynomials one launch evaluates; a grid may have 2^16-1 in y.
-// Tests lower it.
+// mostEvaluated is how many polynomials one launch evaluates. A grid may have 2^16-1 in y. Tests
+// lower it.
 var mostEvaluated = 1 << 15
 
-// evaluated plans step i, which computes the values of polynomials at one point: blocks
-// sum up parts of each, and then their sums.
+// evaluated plans step i, which evaluates polynomials at one point: blocks add up parts of each,
+// and then these sums are added up.
 func (p *program) evaluated(i int, s backend.Evaluate) error {
 	const logThreads = 7 // of a block
 	longest := 0
 	for _, r := range s.Src {
 		longest = max(longest, r.Count)
 	}
-	// Some 16 elements a thread, so that a block's fold is little beside them.
+	// Some 16 elements for each thread, so that the fold of a block is short beside them.
 	logBlocks := min(max(bits.Len(uint(max(longest-1, 0)))-logThreads-4, 0), 10)
 	turned := s.Order == backend.Reversed
 	table, err := p.powersOf(s.Point)
@@ -354,8 +355,8 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 	for _, r := range s.Src {
 		log := bits.Len(uint(max(r.Count-1, 0)))
 		items = p.item(items, uint64(p.at(r)), r.Count, log, 0)
-		// The sum of block b weighs z^(128 b); reversed, of 2^m blocks that have
-		// something, what the bits above a block's make of b's bits reversed.
+		// The sum of block b has the weight z^(128 b). In reversed order, with 2^m blocks that have
+		// elements, its weight comes from b's bits reversed, above the bits within a block.
 		blocks, m, powers := 1<<logBlocks, 0, logThreads
 		if turned {
 			m = min(max(log-logThreads, 0), logBlocks)
@@ -400,7 +401,7 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 	return nil
 }
 
-// computed queues an operation on numbers.
+// computed plans an operation on numbers.
 func (p *program) computed(i int, s backend.Compute) error {
 	op := &number.Step{Compute: s}
 	for _, b := range []struct {
@@ -439,7 +440,7 @@ func (p *program) computed(i int, s backend.Compute) error {
 	return nil
 }
 
-// committed plans step i, an MSM: on this card when its scalars lie in a space.
+// committed plans step i, an MSM. It is computed on this card if its scalars lie in a space.
 func (p *program) committed(i int, s backend.Job) {
 	if s.Src.Space == 0 { // computed elsewhere
 		p.queue(func(context.Context, *execution) error { return nil })
@@ -473,7 +474,7 @@ func (p *program) committed(i int, s backend.Job) {
 		if err := round.Queue(ctx, x.turn, p.span(s.Src), p.msmAt.In(x.work).Slice(0, round.Work()), pinned(x)); err != nil || s.Dst.Space == 0 {
 			return err
 		}
-		// The host adds up what comes back, before anything reads the point.
+		// The host adds up the results before anything reads the point.
 		if err := x.turn.Compute.Synchronize(); err != nil {
 			return err
 		}

@@ -28,11 +28,10 @@ var (
 	times  = flag.String("times", "", "logarithms of sizes for TestTimes, such as 20,22")
 )
 
-// timed is a run of the record that TestTimes writes: milliseconds on the card for
-// one step over vectors of n elements, the mean of `repeats` that follow one
-// another in a program; min and median are over programs. What the step must at
-// least move and multiply is bytes and products; cpu_ms is this step on the backend
-// cpu, on all processors of the machine.
+// timed is a row of the record that TestTimes writes. It has the milliseconds on the card of one
+// step over vectors of n elements, as the mean of repeats steps that follow one another in a
+// program. min and median are over programs. bytes and products are what the step must at least
+// move and multiply. cpu_ms is the same step on the backend cpu, on all processors of the machine.
 type timed struct {
 	Op       string  `json:"op"` // "vector"
 	Curve    string  `json:"curve"`
@@ -48,15 +47,14 @@ type timed struct {
 	Checked  bool    `json:"checked"`
 }
 
-// clocked is a step of the record with what it moves and multiplies an element.
+// clocked is a step of the record, with what it moves and multiplies for each element.
 type clocked struct {
 	name            string
 	step            backend.Step
 	moved, products float64
 }
 
-// clocked returns the steps over vectors v of n elements with an index; the last of v is
-// what they write.
+// clocked returns the steps over vectors v of n elements, with an index. They write the last of v.
 func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
 	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
 	dst, args, n := v[len(v)-1], []backend.Operand{all(v[0]), all(v[1]), all(v[2]), all(v[3])}, v[0].Count
@@ -65,7 +63,7 @@ func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
 	}
 	load := func(i int) backend.MapCode { return backend.MapCode{Op: backend.MapLoad, Arg: i} }
 	sub, add, mul := backend.MapCode{Op: backend.MapSub}, backend.MapCode{Op: backend.MapAdd}, backend.MapCode{Op: backend.MapMul}
-	// Sixteen products of four vectors, some of sums, as in a quotient.
+	// Sixteen products of four vectors, some of them of sums, as in a quotient.
 	var long []backend.MapCode
 	for i := range 4 {
 		long = append(long, load(i), backend.MapCode{Op: backend.MapConst}, mul, load((i+1)%4), add,
@@ -97,8 +95,8 @@ func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
 	}
 }
 
-// TestTimes prints what steps take on the card, each compared with the backend
-// cpu's answers, and writes a record.
+// TestTimes prints what steps take on the card, compares each with the backend cpu's answers and
+// writes a record.
 func TestTimes(t *testing.T) {
 	if *times == "" {
 		t.Skip("no -times given")
@@ -185,7 +183,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// onHost copies ranges, whole spaces, to spaces of a host, the last of them indices.
+// onHost copies ranges, which are whole spaces, to spaces of a host. The last of them holds
+// indices.
 func (k *card) onHost(t *testing.T, host backend.Programs, rs []backend.Range, indices []uint32) map[backend.SpaceID]backend.SpaceID {
 	t.Helper()
 	there := make(map[backend.SpaceID]backend.SpaceID)
@@ -203,7 +202,7 @@ func (k *card) onHost(t *testing.T, host backend.Programs, rs []backend.Range, i
 	return there
 }
 
-// elsewhere returns a step over spaces of another backend.
+// elsewhere returns a step with the spaces of another backend.
 func elsewhere(s backend.Step, there map[backend.SpaceID]backend.SpaceID) backend.Step {
 	return backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return there[id] }, nil)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 )
 
-// TestLongProgramsLetOthersIn: while one call computes powers, or maps a vector, for long,
-// another call's read of one element is answered. What the long one answers stays right.
+// TestLongProgramsLetOthersIn: while a call computes powers for long, or maps a vector, another
+// call's read of one element is answered. The long call's answers stay right.
 func TestLongProgramsLetOthersIn(t *testing.T) {
 	cudatest.OnFake(t)
 	defer func(n int) { mostQueued = n }(mostQueued)
@@ -55,12 +55,12 @@ func TestLongProgramsLetOthersIn(t *testing.T) {
 
 	for name, of := range map[string]struct {
 		steps []backend.Step
-		free  backend.Range // that no other step touches
+		free  backend.Range // no other step touches it
 		want  []byte
 	}{"numbers": {powers, spare.Range(), bytes.Repeat(power, count)}, "vectors": {doubles, k.space(1), double}} {
 		t.Run(name, func(t *testing.T) {
 			read := make(chan []byte, 1)
-			// meet is a step that waits for f.
+			// meet is a step that waits until f returns.
 			meet := func(f func()) backend.Step {
 				size, err := backend.Elements{Element: k.spaces[of.free.Space].Element, Count: of.free.Count}.Size()
 				k.must(err)

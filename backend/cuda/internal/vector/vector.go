@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/point"
 )
 
-// Computer runs programs on one card. Its methods may be called concurrently;
-// programs take turns on the card.
+// Computer runs programs on one card. Its methods may be called concurrently; programs take turns
+// on the card.
 type Computer struct {
 	dev *device.Device
 	msm *msm.Computer
@@ -23,13 +23,12 @@ type Computer struct {
 	groups map[backend.Element]*point.Group
 }
 
-// New makes a computer on a card, whose MSMs are m's. Both stay the caller's and
-// outlive it.
+// New makes a computer on a card, with m for MSMs. Both still belong to the caller and outlive it.
 func New(d *device.Device, m *msm.Computer) *Computer {
 	return &Computer{dev: d, msm: m, fields: make(map[backend.Element]*field), groups: make(map[backend.Element]*point.Group)}
 }
 
-// Close gives back what programs share. None is in flight.
+// Close gives back what programs share. No program may be in flight.
 func (c *Computer) Close() error {
 	var errs []error
 	for _, f := range c.fields {
@@ -41,7 +40,7 @@ func (c *Computer) Close() error {
 // Space is memory for elements of a curve's scalar field, for points, or for words.
 type Space struct {
 	backend.Elements
-	memory *device.Memory // nil when there are none
+	memory *device.Memory // nil if there are no elements
 }
 
 // NewSpace takes memory for elements, all zero.
@@ -62,7 +61,7 @@ func (c *Computer) NewSpace(ctx context.Context, of backend.Elements) (_ *Space,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, turn.End()) }()
-	// What computes over it is loaded now, so that a space is one that programs can use.
+	// The kernels for it are loaded now, so that programs can use every space that exists.
 	if _, err := c.field(turn, scalarsOf(of.Element)); err != nil {
 		return nil, err
 	}
@@ -81,9 +80,8 @@ func (c *Computer) NewSpace(ctx context.Context, of backend.Elements) (_ *Space,
 	return s, nil
 }
 
-// CopyFrom makes the space what another one is, as large, on another card, and returns
-// when it is. Programs may use both meanwhile: of what they write this one may have
-// anything.
+// CopyFrom copies another space of the same size, on another card, and returns when that is done.
+// Programs may use both meanwhile: what they write then is undefined in this copy.
 func (s *Space) CopyFrom(ctx context.Context, from *Space) error {
 	if s.memory == nil {
 		return nil
@@ -91,7 +89,7 @@ func (s *Space) CopyFrom(ctx context.Context, from *Space) error {
 	return s.memory.CopyFrom(ctx, from.memory)
 }
 
-// Free wipes the space, which no program uses any more, and gives it back.
+// Free wipes the space and gives it back. No program may use it any more.
 func (s *Space) Free() error {
 	if s.memory == nil {
 		return nil
@@ -99,7 +97,7 @@ func (s *Space) Free() error {
 	return s.memory.Free()
 }
 
-// field returns what computes over elements, loaded once. The caller has the turn.
+// field returns what computes over elements. It is loaded once. The caller has the turn.
 func (c *Computer) field(t *device.Turn, e backend.Element) (*field, error) {
 	if f, ok := c.fields[e]; ok {
 		return f, nil
@@ -112,7 +110,7 @@ func (c *Computer) field(t *device.Turn, e backend.Element) (*field, error) {
 	return f, nil
 }
 
-// group returns what computes over points, loaded once. The caller has the turn.
+// group returns what computes over points. It is loaded once. The caller has the turn.
 func (c *Computer) group(e backend.Element) (*point.Group, error) {
 	if g, ok := c.groups[e]; ok {
 		return g, nil
@@ -125,8 +123,8 @@ func (c *Computer) group(e backend.Element) (*point.Group, error) {
 	return g, nil
 }
 
-// scalarsOf returns the element whose field a program has that uses elements e: points are
-// multiplied by scalars.
+// scalarsOf returns the element whose field a program over elements e uses. For points that is
+// scalars, by which points are multiplied.
 func scalarsOf(e backend.Element) backend.Element {
 	if e.Kind == backend.Points {
 		return backend.ScalarOf(e.Curve)

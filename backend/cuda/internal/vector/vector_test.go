@@ -31,7 +31,7 @@ var (
 	long  = flag.Bool("long", false, "also scans of three levels")
 )
 
-// little reports whether kernels are slow, so that tests should be small.
+// little reports whether kernels are slow and tests should be small.
 func little() bool { return *small || cudatest.Slow() }
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// card is a computer with what its programs name.
+// card is a computer, and the spaces and bases that its programs name.
 type card struct {
 	testing.TB
 	*Computer
@@ -118,7 +118,7 @@ func part(r backend.Range, from, n int) backend.Range {
 	return backend.Range{Space: r.Space, Offset: r.Offset + from, Count: n}
 }
 
-// model computes with numbers, each step by its definition.
+// model computes with numbers. It computes each step by its definition.
 type model struct {
 	curve backend.Curve
 	r     *big.Int
@@ -134,7 +134,7 @@ func newModel(c backend.Curve) *model {
 	return m
 }
 
-// bytes returns elements, in memory for gnark-crypto's types.
+// bytes returns elements, in memory aligned for gnark-crypto's types.
 func (m *model) bytes(vs ...*big.Int) []byte {
 	size := m.curve.ScalarBytes()
 	b := layout.Bytes(make([]uint64, len(vs)*size/8))
@@ -146,7 +146,7 @@ func (m *model) bytes(vs ...*big.Int) []byte {
 	return b
 }
 
-// numbers returns what bytes were made of; all must be canonical.
+// numbers returns the values of elements. All must be canonical.
 func (m *model) numbers(t testing.TB, b []byte) []*big.Int {
 	t.Helper()
 	size := m.curve.ScalarBytes()
@@ -163,7 +163,7 @@ func (m *model) numbers(t testing.TB, b []byte) []*big.Int {
 	return vs
 }
 
-// some returns n elements: 0, 1, r-1 and random ones.
+// some returns n elements, among them 0, 1 and r-1, the others random.
 func (m *model) some(n int) []*big.Int {
 	vs := make([]*big.Int, n)
 	for i := range vs {
@@ -201,7 +201,7 @@ func (m *model) value(coefficients []*big.Int, z *big.Int) *big.Int {
 	return v
 }
 
-// reversed returns a list with element i at the place of i's bits reversed.
+// reversed returns a list with element i at the place with the bits of i reversed.
 func reversed[T any](in []T) []T {
 	out := make([]T, len(in))
 	for i, v := range in {
@@ -229,21 +229,21 @@ func eachCurve(t *testing.T, f func(k *card)) {
 	}
 }
 
-// lengths returns lengths around which scans change what they do: threads, tiles, two and
-// three levels of them.
+// lengths returns lengths near which scans change what they do: by threads, by tiles, with two
+// levels of tiles and with three.
 func (k *card) lengths() []int {
 	ns := []int{1, 2, 7, 9, 127, 1000, 1024, 1025, 3000}
 	if !little() {
 		ns = append(ns, 8, 1023, 2048, 1<<16+1)
 		if *long && k.curve == backend.BN254 {
-			ns = append(ns, 1<<20+5000) // the model takes seconds
+			ns = append(ns, 1<<20+5000) // for which the model takes seconds
 		}
 	}
 	return ns
 }
 
-// TestProducts: running products, of all kinds and in place, with and without a
-// zero among the elements.
+// TestProducts computes running products of all kinds and in place, with and without a zero among
+// the elements.
 func TestProducts(t *testing.T) {
 	eachCurve(t, func(k *card) {
 		for _, n := range k.lengths() {
@@ -279,7 +279,7 @@ func TestProducts(t *testing.T) {
 	})
 }
 
-// TestInvert inverts elements, zeros among them, to another place and in place.
+// TestInvert inverts elements, zeros among them, in place and to another place.
 func TestInvert(t *testing.T) {
 	eachCurve(t, func(k *card) {
 		for _, n := range append(k.lengths(), 0) {
@@ -305,8 +305,8 @@ func TestInvert(t *testing.T) {
 	})
 }
 
-// TestDivide divides by X - z, also in place, and evaluates in both orders, at
-// ordinary points and at 0 and 1.
+// TestDivide divides by X - z, also in place, and evaluates in both orders, at ordinary points and
+// at 0 and 1.
 func TestDivide(t *testing.T) {
 	eachCurve(t, func(k *card) {
 		for _, n := range k.lengths() {
@@ -320,7 +320,7 @@ func TestDivide(t *testing.T) {
 					backend.Divide{Dst: part(src, 0, n-1), Src: src, Point: k.bytes(z)},
 					backend.Read{Src: src},
 				)
-				want := make([]*big.Int, n) // and what was at the last place
+				want := make([]*big.Int, n) // and the element that was at the last place
 				v := new(big.Int)
 				for i := n - 1; i > 0; i-- {
 					v = k.mod(new(big.Int).Add(new(big.Int).Mul(v, z), x[i]))
@@ -348,7 +348,7 @@ func TestEvaluate(t *testing.T) {
 		}
 		z := k.any()
 		for _, order := range []backend.Order{backend.Natural, backend.Reversed} {
-			// Vectors of one length, then those of all.
+			// Vectors of one length, and then all of them.
 			var every []backend.Range
 			var all []*big.Int
 			for log := range most + 1 {
@@ -384,8 +384,7 @@ func TestEvaluate(t *testing.T) {
 	})
 }
 
-// TestManyEvaluations evaluates more polynomials than one launch takes, short ones and
-// long ones.
+// TestManyEvaluations evaluates more polynomials than one launch takes, short and long ones.
 func TestManyEvaluations(t *testing.T) {
 	defer func(n int) { mostEvaluated = n }(mostEvaluated)
 	mostEvaluated = 2
@@ -408,7 +407,7 @@ func TestManyEvaluations(t *testing.T) {
 	})
 }
 
-// TestPowersAndGather: sequences, and elements by indices; one out of range is
+// TestPowersAndGather makes sequences, and gathers elements by indices. An index out of range is
 // refused, with its step and place.
 func TestPowersAndGather(t *testing.T) {
 	eachCurve(t, func(k *card) {
@@ -452,8 +451,8 @@ func TestPowersAndGather(t *testing.T) {
 	})
 }
 
-// expression makes random valid stack code, of a few more than so many operations and on
-// a stack of at most some depth, which it reaches if it is long.
+// expression makes random valid stack code. It has a few operations more than most, on a stack at
+// most deepest deep; long code reaches that depth.
 func (m *model) expression(most, deepest, args, constants int) []backend.MapCode {
 	var code []backend.MapCode
 	depth := 0
@@ -532,7 +531,7 @@ func (m *model) operand(r backend.Range) backend.Operand {
 	return o
 }
 
-// place returns where an operand's element i is, by the contract's words.
+// place returns the place of an operand's element i, as the contract defines it.
 func place(o backend.Operand, i int) int {
 	p := ((o.Stride*i+o.Rotate)%o.Count + o.Count) % o.Count
 	if o.Order == backend.Reversed && o.Count > 1 {
@@ -541,8 +540,8 @@ func place(o backend.Operand, i int) int {
 	return p
 }
 
-// TestMap computes random expressions over random operands, also one that is
-// written where it is read.
+// TestMap computes random expressions over random operands, also one that is written where it is
+// read.
 func TestMap(t *testing.T) {
 	cases := 60
 	if !little() {
@@ -585,7 +584,7 @@ func TestMap(t *testing.T) {
 	})
 }
 
-// TestLargestMap: the most operands, constants and operations, the deepest stack.
+// TestLargestMap uses the most operands, constants and operations, and the deepest stack.
 func TestLargestMap(t *testing.T) {
 	eachCurve(t, func(k *card) {
 		x := k.some(300)
@@ -595,7 +594,7 @@ func TestLargestMap(t *testing.T) {
 		for a := range backend.MapArgs {
 			m.Args = append(m.Args, backend.Operand{Range: src, Stride: 1, Rotate: a})
 		}
-		// One element stays below the others: the sum of what was before.
+		// One element stays below the others: the sum of the earlier values.
 		m.Code = k.expression(40, backend.MapStack, backend.MapArgs, backend.MapConstants)
 		for {
 			next := k.expression(60, backend.MapStack-1, backend.MapArgs, backend.MapConstants)
@@ -616,8 +615,8 @@ func TestLargestMap(t *testing.T) {
 	})
 }
 
-// TestCommit: an MSM over a range of a vector, between steps that change it, and
-// over nothing.
+// TestCommit computes MSMs over a range of a vector, between steps that change it, and over no
+// elements.
 func TestCommit(t *testing.T) {
 	eachCurve(t, func(k *card) {
 		groups := backend.Groups()
@@ -666,8 +665,7 @@ func (k *card) expected(p *fixtures.Points, offset int, scalars []*big.Int) []by
 	return b
 }
 
-// TestUploads: writes whose bytes come late, over what steps before them read and
-// write, and checked ones.
+// TestUploads writes bytes that come late to what earlier steps read and write, and checks some.
 func TestUploads(t *testing.T) {
 	eachCurve(t, func(k *card) {
 		const n = 5000
@@ -719,7 +717,8 @@ func TestUploads(t *testing.T) {
 	})
 }
 
-// TestNewSpaceIsZero, even where another was, and reads of many elements.
+// TestNewSpaceIsZero: a new space is zero, even in memory of an earlier one. Many elements are read
+// at once.
 func TestNewSpaceIsZero(t *testing.T) {
 	k := open(t, backend.BN254, device.Options{})
 	const n = 10000
@@ -736,7 +735,7 @@ func TestNewSpaceIsZero(t *testing.T) {
 	}
 }
 
-// TestNoRoom: what does not fit says what it needs, and leaves the card usable.
+// TestNoRoom: a space without room fails, says how much it needs, and leaves the card usable.
 func TestNoRoom(t *testing.T) {
 	k := open(t, backend.BLS12381, device.Options{Memory: 64 << 20})
 	kept := k.space(1 << 20) // 32 MiB
@@ -746,13 +745,13 @@ func TestNoRoom(t *testing.T) {
 			t.Errorf("a space of %d elements: %v", n, err)
 		}
 	}
-	other := k.space(1000) // takes what the work memory had, if it must
+	other := k.space(1000) // it takes the work memory if it must
 	got := k.run(backend.Powers{Dst: part(kept, 0, 100), First: k.bytes(big.NewInt(3)), Ratio: k.bytes(big.NewInt(1))},
 		backend.Products{Dst: part(other, 0, 100), Src: part(kept, 0, 100)})
 	k.same("all products", got[1], new(big.Int).Exp(big.NewInt(3), big.NewInt(100), k.r))
 }
 
-// TestCancelled: a program that is cancelled before, between and during its steps.
+// TestCancelled cancels a program before, between and during its steps.
 func TestCancelled(t *testing.T) {
 	k := open(t, backend.BN254, device.Options{})
 	x := k.space(1000)
@@ -780,7 +779,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestPace: a program that is longer than what is queued at a time.
+// TestPace runs a program longer than what is queued at a time.
 func TestPace(t *testing.T) {
 	defer func(n int) { mostQueued = n }(mostQueued)
 	mostQueued = 100

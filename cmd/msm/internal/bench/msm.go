@@ -456,10 +456,9 @@ func (m *measuring) backToBack(ctx context.Context, what string, callers []*call
 	return nil
 }
 
-// callsInARow runs MSMs without a pause, one after the other by each of so many
-// callers, or as one batch. One more before them is not timed: what a backend still
-// does after it is in the time of the row, as what it does after the last is not.
-// Answers are judged afterwards.
+// callsInARow times MSMs back to back, by all callers or as one batch. One untimed MSM runs first:
+// the work that a backend still does after it falls into the time, as the work after the last one
+// falls outside. Answers are checked after the clock has stopped.
 func (m *measuring) callsInARow(ctx context.Context, c *caller) error {
 	runtime.GC()
 	first, _, err := c.input.msm(ctx)
