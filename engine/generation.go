@@ -42,11 +42,17 @@ type generation struct {
 	ids map[*Bases]*residence
 }
 
-// residence is bases that are loaded or being loaded.
+// residence is bases that are loaded, are being loaded, or were refused.
 type residence struct {
-	done chan struct{} // closed when id and err are set
+	done chan struct{} // closed when id, err and took are set
 	id   backend.BasesID
 	err  error
+	took time.Duration
+
+	// Under generation.mu, once there was no room:
+	refusals int       // in a row
+	again    time.Time // a call asks again from then on
+	asking   bool      // one does
 }
 
 // adopt makes a generation of an opened backend and starts to tend it.
@@ -359,16 +365,62 @@ func (g *generation) ensure(ctx context.Context, b *Bases) (backend.BasesID, err
 		case <-ctx.Done():
 			return 0, backend.Ended(ctx)
 		}
-		// The context of another caller may have ended the load, but ours has not ended.
-		if r.err == nil || backend.FaultOf(r.err) != backend.FaultContext {
+		switch {
+		case r.err == nil:
+			return r.id, nil
+		case g.asks(r):
+			r = g.askAgain(ctx, b, r)
+			return r.id, r.err
+		case backend.FaultOf(r.err) != backend.FaultContext:
 			return r.id, r.err
 		}
+		// The context of another caller ended the load, but ours has not ended.
 	}
+}
+
+// asks reports whether a call should ask again whether there is room for bases. One call at a time
+// does; the others go to the next backend meanwhile.
+func (g *generation) asks(r *residence) bool {
+	if !errors.Is(r.err, backend.ErrOutOfMemory) {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r.asking || time.Now().Before(r.again) {
+		return false
+	}
+	r.asking = true
+	return true
+}
+
+// askAgain loads bases for which there was no room, and returns their new residence. It takes the
+// old one's place, unless the caller's context ended the load.
+func (g *generation) askAgain(ctx context.Context, b *Bases, old *residence) *residence {
+	r := &residence{done: make(chan struct{}), refusals: old.refusals}
+	g.load(ctx, b, r)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	old.asking = false
+	if g.ids[b] == old && (r.err == nil || lasting(r.err)) {
+		g.ids[b] = r
+	}
+	return r
+}
+
+// refusedLocked decides when a call asks again whether there is room. Pauses double, as long as
+// the answer is likely to be late by at most 4 s; a load that takes long to be refused is asked for
+// during a hundredth of the time.
+func (r *residence) refusedLocked() {
+	const first, most, longest, share = time.Second, 4 * time.Second, time.Minute, 100
+	pause := min(first<<min(r.refusals, 8), most)
+	r.refusals++
+	r.again = time.Now().Add(min(max(pause, share*r.took), longest))
 }
 
 // load loads b and fills in r.
 func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 	defer close(r.done)
+	began := time.Now()
 	ctx, end := g.e.Observe(ctx, Phase{Kind: PhaseLoad, Backend: g.slot.name, Points: b.src.Count})
 	defer func() { end(r.err) }()
 	if !g.info.Can.HasMSM(b.src.Curve, b.src.Group) {
@@ -382,29 +434,32 @@ func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 		g.e.count(g.slot.name, func(c *BackendStats) { c.Resident += b.src.Size() })
 		return
 	}
-	if !lasting(r.err) {
-		g.mu.Lock()
+	r.took = time.Since(began)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case errors.Is(r.err, backend.ErrOutOfMemory):
+		r.refusedLocked()
+	case !lasting(r.err) && g.ids[b] == r:
 		delete(g.ids, b)
-		g.mu.Unlock()
 	}
 }
 
-// lasting reports whether a second load would fail with the same error. Such an error is
-// remembered, so that calls go to the next backend at once, until other bases or vectors are freed.
+// lasting reports whether a second load would fail with the same error: for ever if the backend
+// does not support it, for a while if it has no room. Such an error is remembered, so that calls go
+// to the next backend at once.
 func lasting(err error) bool {
 	return errors.Is(err, backend.ErrOutOfMemory) || errors.Is(err, backend.ErrUnsupported)
 }
 
-// roomier forgets which bases had no room, so that they are tried again.
+// roomier makes the next call ask again about bases that had no room.
 func (g *generation) roomier() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for b, r := range g.ids {
+	for _, r := range g.ids {
 		select {
 		case <-r.done:
-			if errors.Is(r.err, backend.ErrOutOfMemory) {
-				delete(g.ids, b)
-			}
+			r.again = time.Time{}
 		default:
 		}
 	}
