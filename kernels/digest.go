@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "3241fb37bdfa36705c9855ce34aba293025369d7564d4728c014bfcce1d613fd"
+const digest = "a5a17f34dc17d2eae2a9b7d29f0abd6fea4b9ae61a9b521a3f93d5a15703c210"

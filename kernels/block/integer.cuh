@@ -87,7 +87,8 @@ struct integers {
   // r = a + b, or a - b with Subtract, of n words, with b read as 0 where mask is 0 and
   // not all ones; returns the carry, or the borrow. Four barriers.
   template <bool Subtract>
-  __device__ __forceinline__ uint32_t sum(uint32_t* r, const uint32_t* a, const uint32_t* b, uint32_t n, uint32_t mask = 0xffffffffu) const {
+  __device__ __forceinline__ uint32_t sum(uint32_t* r, const uint32_t* a, const uint32_t* b, uint32_t n,
+                                          uint32_t mask = 0xffffffffu) const {
     uint32_t first, last, out;
     segment(n, first, last);
     uint32_t c = Subtract && threadIdx.x == 0;
@@ -143,7 +144,8 @@ struct integers {
   //
   // What leaves a segment is signed: it is handed on with 2^31 added, which each
   // segment but the first has had subtracted.
-  PIPPIN_CALLED void combination(uint32_t* r, uint32_t n, int32_t a, const uint32_t* x, int32_t b, const uint32_t* y, int32_t c, const uint32_t* z,
+  PIPPIN_CALLED void combination(uint32_t* r, uint32_t n, int32_t a, const uint32_t* x, int32_t b, const uint32_t* y,
+                                 int32_t c, const uint32_t* z,
                                  uint32_t nz) const {
     constexpr int64_t bias = 1ll << 31;
     uint32_t first, last;
@@ -229,7 +231,9 @@ struct modulus {
       const uint32_t low = (uint32_t)a * d[0] + (uint32_t)b * e[0];
       return k - (int32_t)((inverse_of_p * low + (uint32_t)k) & ((1u << batch) - 1));
     };
-    const auto shifted = [&](const uint32_t* v, uint32_t k) { return k < n ? ptx::funnel_r(v[k], v[k + 1], batch) : (uint32_t)((int32_t)v[n] >> batch); };
+    const auto shifted = [&](const uint32_t* v, uint32_t k) {
+      return k < n ? ptx::funnel_r(v[k], v[k + 1], batch) : (uint32_t)((int32_t)v[n] >> batch);
+    };
     const auto settle = [&](uint32_t* to, uint32_t* and_to) {
       for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) {
         to[k] = shifted(s, k);

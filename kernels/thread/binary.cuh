@@ -1,5 +1,5 @@
-// binary.cuh: polynomials over GF(2), and the fields GF(2^n), one thread a product: of
-// n = 32 to 2048 that are compiled in (field), and of any n up to 256 (short_field).
+// binary.cuh: polynomials over GF(2) and the fields GF(2^n), one thread for each product. field
+// has an n from 32 to 2048 that is compiled in, short_field any n up to 256.
 //
 // Contract of the whole file
 //   range    any words; elements of a field have degree below n
@@ -43,17 +43,17 @@ PIPPIN_HD uint64_t clmad_hi(uint64_t a, uint64_t b, uint64_t c) {
 }
 #endif
 
-// r = a b of W words each, or r += a b with Add: r has 2W words.
-// Halves by Karatsuba from two words up when W is even; the middle product is
-// accumulated by clmad itself onto what it is added to:
+// r = a b of W words each, or r += a b with Add. r has 2W words. From two words up, if W is
+// even, it works in halves by Karatsuba. The middle product is accumulated by clmad itself onto
+// what it is added to:
 //
 //      r   [   l0   |   l1   |   h0   |   h1   ]     l = a0 b0, h = a1 b1
 //      +            [ l0+l1+h0 | l1+h0+h1 ]          formed first
 //      +            [ (a0+a1)  (b0+b1)    ]          added by its own clmads
 //
-// Least is the width from which it is Karatsuba rather than schoolbook, which has
-// no other instructions than clmads.
-// Cost: W = 1 2, W = 2 6 and 8 words of xors, then 3 times as much a doubling.
+// Least is the width from which on it is Karatsuba, not schoolbook. Schoolbook needs no
+// instructions but clmads. Cost: 2 for W = 1; 6, and 8 words of xors, for W = 2; then 3 times
+// as much for each doubling.
 template <int W, bool Add = false, int Least = W == 2 ? 2 : 4>
 PIPPIN_HD void product(uint64_t* r, const uint64_t* a, const uint64_t* b) {
   if constexpr (W < Least || W % 2 == 1) {
@@ -99,8 +99,8 @@ PIPPIN_HD void square(uint64_t* r, const uint64_t* a) {
   }
 }
 
-// Views of words in memory, for operands that are too wide for registers: from
-// their F-th on, and the sums of two halves.
+// Views of words in memory, for operands that are too wide for registers: the words from the
+// F-th on, and the sums of the words of two halves.
 template <class V, int F>
 struct from {
   V v;
@@ -112,9 +112,9 @@ struct halves {
   PIPPIN_HD uint64_t operator[](int i) const { return v[i] ^ v[i + H]; }
 };
 
-// r += a b of W words each, a power of two of at least Leaf, at each of the places
-// At of r, by Karatsuba down to products of Leaf words: only these have their
-// operands in registers. Each half product is added wherever it belongs:
+// r += a b, of W words each, at each of the places At of r. W is a power of two and at least
+// Leaf. It is Karatsuba down to products of Leaf words, and only these have their operands in
+// registers. Each half product is added wherever it belongs:
 //   low at 0 and H, high at H and 2H, (a0+a1)(b0+b1) at H.
 template <int W, int Leaf, int... At, class A, class B>
   requires(W == Leaf || (W > Leaf && W % 2 == 0))
@@ -174,25 +174,24 @@ struct sparse<2048> {
   static constexpr int k[3] = {19, 14, 13};
 };
 
-// field is GF(2^N), N a multiple of 32. An element has `words` words; those of
-// N = 32 and 96 end with 32 zeros.
+// field is GF(2^N), N a multiple of 32. An element has `words` words. For N = 32 and 96 its
+// last word ends with 32 zeros.
 template <int N>
 struct field {
   static constexpr int bits = N, words = (N + 63) / 64;
   static constexpr int k3 = sparse<N>::k[0], k2 = sparse<N>::k[1], k1 = sparse<N>::k[2];
   static constexpr uint64_t tail = 1ull << k3 | 1ull << k2 | 1ull << k1 | 1;
 
-  // What x^N times h, whose top word is `top` of Top bits, overflows N bits by after
-  // one multiplication by the tail: below 2^k3.
+  // By how much x^N times h overflows N bits after one multiplication by the tail: below 2^k3.
+  // `top` is the top word of h, of Top bits.
   template <int Top>
   PIPPIN_HD static uint64_t overflow(uint64_t top) {
     return top >> (Top - k3) ^ top >> (Top - k2) ^ top >> (Top - k1);
   }
 
-  // r = t mod the modulus, t of 2 words words. With t = l + h x^N,
-  //   l + h tail + o tail,  o the overflow of h tail,  = l + (h + o) tail,
-  // so that o is added to h first and there is no second round.
-  // Cost: 2 words - 1.
+  // r = t mod the modulus, t of 2 words words. With t = l + h x^N it is
+  //   l + h tail + o tail,  o the overflow of h tail,  = l + (h + o) tail.
+  // So o is added to h first, and there is no second round. Cost: 2 words - 1.
   PIPPIN_HD static void reduce(uint64_t* r, const uint64_t* t) {
     if constexpr (N == 32) {
       const uint64_t h = t[0] >> 32;
@@ -225,7 +224,7 @@ struct field {
     }
   }
 
-  // r = a b; r may be a or b. Cost: product and reduce, for N = 128 one less.
+  // r = a b; r may be a or b. Cost: product and reduce; for N = 128 one less.
   PIPPIN_HD static void mul(uint64_t* r, const uint64_t* a, const uint64_t* b) {
     if constexpr (N == 128) return mul_of_two(r, a, b);
     uint64_t t[2 * words];
@@ -233,9 +232,10 @@ struct field {
     reduce(r, t);
   }
 
-  // mul for N = 128, where xors, clmads and what they read of registers take about as
-  // long as each other, arranged so that each has least: low and high meet in one
-  // accumulator m = l1 + h0, and what the reduction's low word overflows by is shifts.
+  // mul for N = 128. There xors, clmads and their reading of registers take about the same
+  // time, so the order of operations keeps each of them few: low and high meet in one
+  // accumulator m = l1 + h0, and the overflow of the reduction's low word is computed by
+  // shifts.
   //
   //      l0 | m + l0 + (middle)_0 | m + h1 + (middle)_1 | h1
   //
@@ -248,17 +248,18 @@ struct field {
     r[0] = clmad_lo(h, tail, l0);
   }
 
-  // r = a^2; r may be a: no two different coefficients meet. Cost: 2 words and reduce.
+  // r = a^2; r may be a. In a square no two different coefficients meet.
+  // Cost: 2 words and reduce.
   PIPPIN_HD static void sqr(uint64_t* r, const uint64_t* a) {
     uint64_t t[2 * words];
     gf2::square<words>(t, a);
     reduce(r, t);
   }
 
-  // a = a b, both in memory that the product overwrites: for elements that are too
-  // wide for registers. Half products are formed one after the other, the middle one
-  // first since all the others are added to it; the low one then takes the place of
-  // the halves that it was made from.
+  // a = a b, both in memory, which the product overwrites. It is for elements that are too wide
+  // for registers. Half products are formed one after the other. The middle one is first, since
+  // the others are added to it. The low one then takes the place of the halves from which it
+  // was made.
   //
   //      a [ a0 | a1 ]  b [ b0 | b1 ]   m = (a0+a1)(b0+b1)
   //      a [ l0 | a1 ]  b [ l1 | b1 ]   l = a0 b0, m += l
@@ -292,7 +293,7 @@ struct field {
     }
   }
 
-  // a = a^2 in memory: a word of the square is made from two of the element, so that
+  // a = a^2 in memory. Each word of the result is made from two words of the element, so that
   // registers hold no more than that. Cost: that of sqr.
   PIPPIN_HD static void sqr_in_memory(uint64_t* a) {
     static_assert(N % 128 == 0);
@@ -310,16 +311,16 @@ struct field {
   }
 };
 
-// short_field is GF(2^n) of any n whose elements have N words of 32 bits, with a modulus
-// x^n + tail, tail of degree k, 2 k <= n + 1. An element has `words` words of 64 bits, the
-// tail `tails`.
+// short_field is GF(2^n) for any n whose elements have N words of 32 bits. The modulus is
+// x^n + tail, where the tail has a degree k with 2 k <= n + 1. An element has `words` words of
+// 64 bits, the tail `tails`.
 template <int N>
 struct short_field {
   static constexpr int words = (N + 1) / 2, tails = (words + 1) / 2;
   uint64_t tail[tails];
   uint32_t above;  // n - 64 (words - 1), 1 to 64
 
-  // r += a b, of which r has no more than R words.
+  // r += a b. r has at most R words.
   template <int A, int B, int R>
   PIPPIN_HD static void add_product(uint64_t* r, const uint64_t* a, const uint64_t* b) {
     PIPPIN_UNROLL
@@ -339,9 +340,9 @@ struct short_field {
     for (int i = 0; i < C; i++) r[i] = t[words - 1 + i] >> (above - 1) >> 1 | t[words + i] << (64 - above);
   }
 
-  // r = t mod the modulus, t of degree 2n - 2 at most. With t = l + h x^n and
-  // h tail = m + o x^n it is l + m + o tail, where o has degree k - 2: o tail has n - 1.
-  // Cost: 2 words tails, and twice the words of o tail.
+  // r = t mod the modulus, for t of degree at most 2n - 2. With t = l + h x^n and h
+  // tail = m + o x^n it is l + m + o tail. o has degree k - 2, so o tail has degree n - 1 at
+  // most. Cost: 2 words tails, and twice the words of o tail.
   PIPPIN_HD void reduce(uint64_t* r, const uint64_t* t) const {
     uint64_t h[words], m[words + tails] = {}, o[tails];
     quotient<words>(h, t);
@@ -368,12 +369,11 @@ struct short_field {
   }
 };
 
-// c = 1/x in GF(2^n), and 0 for 0, by Itoh and Tsujii: with c(m) = x^(2^m - 1),
-// c(2m) = c(m)^(2^m) c(m) and c(m+1) = c(m)^2 x, along the bits of n-1 from the top;
-// the inverse is c(n-1)^2. The caller has c, which is x at first, and knows where
-// elements are: square(k) squares it k times; multiply(by_x, k) does that and
-// multiplies by x, or by c as it was.
-// Cost: n-1 squares, about 1.5 log2 n products.
+// c = 1/x in GF(2^n), and 0 for 0, by Itoh and Tsujii. With c(m) = x^(2^m - 1),
+// c(2m) = c(m)^(2^m) c(m) and c(m+1) = c(m)^2 x, along the bits of n-1 from the top; the
+// inverse is c(n-1)^2. The caller holds c, which is x at first, and knows where elements lie.
+// square(k) squares c k times. multiply(by_x, k) does that too, and then multiplies by x, or by
+// the c from before. Cost: n-1 squares, about 1.5 log2 n products.
 template <class Multiply, class Square>
 PIPPIN_HD void inverse(uint32_t n, const Multiply& multiply, const Square& square) {
   int top = 0;
@@ -390,7 +390,7 @@ PIPPIN_HD void inverse(uint32_t n, const Multiply& multiply, const Square& squar
   square(1);
 }
 
-// The inverse of a short element: c = 1/x, in registers. F has mul and sqr.
+// The inverse of a short element, c = 1/x, in registers. F has mul and sqr.
 template <int Words, class F>
 PIPPIN_HD void inverse_in_registers(const F& f, uint32_t n, uint64_t* c) {
   uint64_t x[Words], was[Words];

@@ -1,5 +1,5 @@
-// carry.cuh: bounded carry chains. A carry begins and ends inside one of these
-// functions; what leaves is an ordinary word that is 0 or 1.
+// carry.cuh: bounded carry chains. A carry begins and ends inside one of these functions. What
+// a function returns of it is an ordinary word, 0 or 1.
 //
 // Contract of the whole file
 //   length   L words or K double words, a template argument, checked against
@@ -11,8 +11,8 @@
 //            overlap no other argument
 //   scope    one thread
 //
-// A row is one line of the multiplication in columns of 64 bits. Adding a*b_j
-// as written would make every product overlap its neighbour by a word:
+// A row is one line of the multiplication in columns of 64 bits. If a*b_j were added as
+// written, every product would overlap its neighbour by a word:
 //
 //      limb      0     1     2     3     4     5
 //      x0*b   [-- ev0 --]
@@ -20,9 +20,9 @@
 //      x2*b               [-- ev1 --]
 //      x3*b                     [-- od1 --]
 //
-// so products of even limbs go to one accumulator (ev) and of odd limbs to
-// another (od, one word up). Inside each the products are disjoint, and a row is
-// one chain of 64-bit multiply-adds that ptxas turns into IMAD.WIDE.U32.X.
+// So products of even limbs go to one accumulator (ev), and products of odd limbs to another
+// (od, one word up). Inside each accumulator the products do not overlap. A row is then one
+// chain of 64-bit multiply-adds, which ptxas turns into IMAD.WIDE.U32.X.
 #pragma once
 #include "ptx.cuh"
 
@@ -99,7 +99,7 @@ PIPPIN_HD void sub_fit(uint32_t* r, const A& a, const B& b) {
   if constexpr (L > 1) r[L - 1] = ptx::subc(c, a[L - 1], b[L - 1]);
 }
 
-// The borrow of a - b alone: 1 when a < b. Cost: L additions.
+// Only the borrow of a - b: 1 if a < b. Cost: L additions.
 template <int L, class A, class B>
 PIPPIN_HD uint32_t less(const A& a, const B& b) {
   static_assert(bounded<L> && L >= 1);
@@ -110,7 +110,7 @@ PIPPIN_HD uint32_t less(const A& a, const B& b) {
   return ptx::subc(c, 0, 0) & 1;
 }
 
-// acc[k] = x[off+2k] * b for k < K: the first row, nothing to add to.
+// acc[k] = x[off+2k] * b for k < K. It is the first row, with nothing to add to.
 // Cost: K multiply-adds.
 template <int K, class X>
 PIPPIN_HD void mul_row(uint64_t* acc, const X& x, int off, uint32_t b) {
@@ -143,9 +143,9 @@ PIPPIN_HD void mad_row_fit(uint64_t* acc, const X& x, int off, uint32_t b) {
   if constexpr (K > 1) acc[K - 1] = ptx::madc_wide(c, x[off + 2 * K - 2], b, acc[K - 1]);
 }
 
-// mad_row whose carry is added to the upper word of above. With Full the carry
-// out of that word is returned, otherwise the caller knows that there is none
-// and the result is 0. Cost: K multiply-adds.
+// mad_row whose carry is added to the upper word of above. With Full the carry out of that word
+// is returned. Otherwise the caller knows that there is none, and the result is 0.
+// Cost: K multiply-adds.
 template <int K, bool Full, class X>
 PIPPIN_HD uint32_t mad_row_above(uint64_t* acc, const X& x, int off, uint32_t b, uint64_t& above) {
   static_assert(bounded<2 * K> && K >= 1);
@@ -164,22 +164,21 @@ PIPPIN_HD uint32_t mad_row_above(uint64_t* acc, const X& x, int off, uint32_t b,
   }
 }
 
-// One row of a Montgomery step together with the shift by a word that the step
-// before it left to do. On entry ev and od have already changed roles: the low
-// word of od[0] is zero and gone, its high word belongs to the low word of
-// ev[0], and od[k+1] belongs to od[k]:
+// One row of a Montgomery step, together with the shift by a word that the step before it has
+// left to do. On entry ev and od have already exchanged their roles: the low word of od[0] is
+// zero and dropped, its high word belongs to the low word of ev[0], and od[k+1] belongs to
+// od[k]:
 //
 //      before   od0.lo=0 | od0.hi |   od1   |   od2   |
 //                          +        shifted down one word
 //      after             | ev0.lo | ev0.hi ...
 //                                 | od0     | od1     |  od[K-1] <- tail
 //
-// So lo(ev[0]) += hi(od[0]), then od[k] = od[k+1] + x[off+2k]*b with od[K] read
-// as tail, all one chain; returns its carry (0 when not Full and Tail, because
-// the caller knows that there is none).
-// With Tail false od has only K+1 words to read and tail is not used: the last
-// link is od[K-1] = od[K] + ... and the carry always returned.
-// Cost: K multiply-adds.
+// So it computes lo(ev[0]) += hi(od[0]), then od[k] = od[k+1] + x[off+2k]*b, where od[K] is
+// read as tail, all in one chain. It returns the chain's carry. With Tail but not Full that is
+// 0, because the caller knows that there is none. Without Tail, od has only K+1 words to read,
+// and tail is not used: the last link is od[K-1] = od[K] + ..., and the carry is always
+// returned. Cost: K multiply-adds.
 template <int K, bool Tail, bool Full, class X>
 PIPPIN_HD uint32_t shift_row(uint64_t& ev0, uint64_t* od, const X& x, int off, uint32_t b,
                              uint64_t tail) {
@@ -201,10 +200,9 @@ PIPPIN_HD uint32_t shift_row(uint64_t& ev0, uint64_t* od, const X& x, int off, u
   return ptx::addc(c, 0, 0);
 }
 
-// One diagonal of a square: the products x[i]*x[i+d], i < L, at every other
-// word. The first and the last word of acc are new, those between hold the
-// diagonal d+2. No carry can leave: the last word is a product plus one.
-// Cost: L multiply-adds.
+// One diagonal of a square: the products x[i]*x[i+d] for i < L, at every other word. The first
+// and the last word of acc are new; those between hold the diagonal d+2. No carry can leave,
+// because the last word is a product plus one. Cost: L multiply-adds.
 template <int L, class X>
 PIPPIN_HD void diagonal(uint64_t* acc, const X& x, int d) {
   static_assert(bounded<2 * L>);

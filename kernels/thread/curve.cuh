@@ -101,13 +101,12 @@ template <Field F>
 PIPPIN_HD jacobian<F> to_jacobian(const affine<F>& p) {
   return is_infinity(p) ? jacobian_infinity<F>() : jacobian<F>{p.x, p.y, F::one()};
 }
-// With z = zzz: x' = x zz^2, y' = y zzz^2. Cost: 2M + 2S.
+// In Jacobian coordinates with z = zzz: x' = x zz^2, y' = y zzz^2. Cost: 2M + 2S.
 template <Field F>
 PIPPIN_HD jacobian<F> to_jacobian(const xyzz<F>& p) {
   return {F::mul(p.x, F::sqr(p.zz)), F::mul(p.y, F::sqr(p.zzz)), p.zzz};
 }
-// 1/zz = (zz/zzz)^2. Infinity becomes (0, 0), since its inverse is taken as 0.
-// Cost: 3M + S + I.
+// With 1/zz = (zz/zzz)^2. Infinity becomes (0, 0), because inv gives 0 for 0. Cost: 3M + S + I.
 template <Field F>
 PIPPIN_HD affine<F> to_affine(const xyzz<F>& p) {
   const auto i = F::inv(p.zzz);
@@ -137,8 +136,8 @@ PIPPIN_HD xyzz<F> dbl(const xyzz<F>& p) {
 }
 
 namespace detail {
-// The end of an addition from q = x1 h^2, y1, h^3 and r = y2 - y1, where x1, y1 are
-// the first point's on the common denominator and h = x2 - x1. Cost: 2M + S.
+// The end of an addition, from q = x1 h^2, y1, h^3 and r = y2 - y1. x1 and y1 are the first
+// point's on the common denominator, and h = x2 - x1. Cost: 2M + S.
 template <Field F>
 PIPPIN_HD affine<F> chord_sum(const typename F::elem& q, const typename F::elem& y1,
                               const typename F::elem& hhh, const typename F::elem& r) {
@@ -146,9 +145,9 @@ PIPPIN_HD affine<F> chord_sum(const typename F::elem& q, const typename F::elem&
   return {x, F::mul_sub(r, F::sub(q, x), y1, hhh)};
 }
 
-// The XYZZ sum from the same, zz and zzz being the common denominators. The order
-// of the products lets each take the place of an operand that is not needed any
-// more; the compiler keeps it. Cost: 6M + 2S.
+// The XYZZ sum from the same values; zz and zzz are the common denominators. The products are
+// in an order in which each can take the place of an operand that is no longer needed; the
+// compiler keeps that order. Cost: 6M + 2S.
 template <Field F>
 PIPPIN_HD xyzz<F> add_tail(const typename F::elem& x1, const typename F::elem& y1,
                            const typename F::elem& h, const typename F::elem& r,
@@ -160,8 +159,8 @@ PIPPIN_HD xyzz<F> add_tail(const typename F::elem& x1, const typename F::elem& y
 }
 }  // namespace detail
 
-// a += b, the step of a bucket sum. Where a = b, which a loop may have a slow path
-// for, it calls equal() instead and leaves a to it. Cost: 8M + 2S.
+// a += b, the step of a bucket sum. If a = b it calls equal() and leaves a to it, so that a
+// loop may have a slow path for this case. Cost: 8M + 2S.
 template <Field F, class Equal>
 PIPPIN_HD void add_to(xyzz<F>& a, const affine<F>& b, const Equal& equal) {
   if (is_infinity(b)) return;
@@ -181,8 +180,8 @@ PIPPIN_HD void add_to(xyzz<F>& a, const affine<F>& b, const Equal& equal) {
   a = detail::add_tail<F>(a.x, a.y, h, r, a.zz, a.zzz);
 }
 
-// a + b. Cost: 8M + 2S; doubling when a = b, and then of b: doubling a, with its
-// denominators, would need the most registers of all.
+// a + b. Cost: 8M + 2S. If a = b it doubles b and not a: to double a, with its denominators,
+// would need the most registers of all.
 template <Field F>
 PIPPIN_HD xyzz<F> add(const xyzz<F>& a, const affine<F>& b) {
   xyzz<F> sum = a;
@@ -190,7 +189,7 @@ PIPPIN_HD xyzz<F> add(const xyzz<F>& a, const affine<F>& b) {
   return sum;
 }
 
-// a + b. Cost: 12M + 2S; doubling when a = b.
+// a + b. If a = b it doubles. Cost: 12M + 2S.
 template <Field F>
 PIPPIN_HD xyzz<F> add(const xyzz<F>& a, const xyzz<F>& b) {
   if (is_infinity(b)) return a;
@@ -213,8 +212,7 @@ PIPPIN_HD jacobian<F> dbl(const jacobian<F>& p) {
 }
 
 namespace detail {
-// The Jacobian sum from the same, z being the product of the denominators.
-// Cost: 5M + 2S.
+// The Jacobian sum from the same values; z is the product of the denominators. Cost: 5M + 2S.
 template <Field F>
 PIPPIN_HD jacobian<F> add_jacobian_tail(const typename F::elem& x1, const typename F::elem& y1,
                                         const typename F::elem& h, const typename F::elem& r,
@@ -225,7 +223,7 @@ PIPPIN_HD jacobian<F> add_jacobian_tail(const typename F::elem& x1, const typena
 }
 }  // namespace detail
 
-// a + b. Cost: 8M + 3S; doubling when a = b. Source: EFD madd-2004-hmv.
+// a + b. If a = b it doubles. Cost: 8M + 3S. Source: EFD madd-2004-hmv.
 template <Field F>
 PIPPIN_HD jacobian<F> add(const jacobian<F>& a, const affine<F>& b) {
   if (is_infinity(b)) return a;
@@ -237,7 +235,7 @@ PIPPIN_HD jacobian<F> add(const jacobian<F>& a, const affine<F>& b) {
   return detail::add_jacobian_tail<F>(a.x, a.y, h, r, a.z);
 }
 
-// a + b. Cost: 12M + 4S; doubling when a = b. Source: EFD add-1998-cmo-2.
+// a + b. If a = b it doubles. Cost: 12M + 4S. Source: EFD add-1998-cmo-2.
 template <Field F>
 PIPPIN_HD jacobian<F> add(const jacobian<F>& a, const jacobian<F>& b) {
   if (is_infinity(b)) return a;
@@ -249,7 +247,7 @@ PIPPIN_HD jacobian<F> add(const jacobian<F>& a, const jacobian<F>& b) {
   return detail::add_jacobian_tail<F>(x1, y1, h, r, F::mul(a.z, b.z));
 }
 
-// The same point. Cost: 4M at most.
+// Whether a and b are the same point. Cost: 4M at most.
 template <Field F>
 PIPPIN_HD bool eq(const affine<F>& a, const affine<F>& b) {
   return F::eq(a.x, b.x) && F::eq(a.y, b.y);
@@ -261,10 +259,9 @@ PIPPIN_HD bool eq(const xyzz<F>& a, const xyzz<F>& b) {
          F::eq(F::mul(a.y, b.zzz), F::mul(b.y, a.zzz));
 }
 
-// Affine additions with a shared inverse. chord_denominator is what a + b
-// divides by: x_b - x_a, or 2 y_a where the points are equal, or 1 where nothing
-// is divided (an infinity, or b = -a); never 0. add_with takes its inverse.
-// Cost: comparisons and an addition.
+// Affine additions with a shared inverse. chord_denominator is what a + b divides by:
+// x_b - x_a, or 2 y_a if the points are equal, or 1 if nothing is divided (one is infinity, or
+// b = -a). It is never 0. add_with takes its inverse. Cost: comparisons and an addition.
 template <Field F>
 PIPPIN_HD typename F::elem chord_denominator(const affine<F>& a, const affine<F>& b) {
   if (is_infinity(a) || is_infinity(b)) return F::one();
@@ -273,7 +270,7 @@ PIPPIN_HD typename F::elem chord_denominator(const affine<F>& a, const affine<F>
   return F::is_zero(F::add(a.y, b.y)) ? F::one() : F::dbl(a.y);
 }
 
-// a + b with inverse = 1/chord_denominator(a, b). Cost: 2M + S, and S to double.
+// a + b, given inverse = 1/chord_denominator(a, b). Cost: 2M + S, and another S to double.
 template <Field F>
 PIPPIN_HD affine<F> add_with(const affine<F>& a, const affine<F>& b,
                              const typename F::elem& inverse) {
@@ -290,8 +287,8 @@ PIPPIN_HD affine<F> add_with(const affine<F>& a, const affine<F>& b,
   return {x, F::sub(F::mul(slope, F::sub(a.x, x)), a.y)};
 }
 
-// Replaces x[i] by 1/x[i] for i < K with one inverse; no x[i] may be 0.
-// Cost: 3(K-1) M + I. Source: Montgomery 1987.
+// Replaces x[i] by 1/x[i] for i < K with one inverse. No x[i] may be 0. Cost: 3(K-1) M + I.
+// Source: Montgomery 1987.
 template <Field F, int K>
 PIPPIN_HD void batch_inverse(typename F::elem (&x)[K]) {
   typename F::elem prefix[K];
@@ -320,9 +317,9 @@ PIPPIN_HD void store_affine(uint32_t* dst, const affine<F>& p) {
   F::store(dst + F::words, p.y);
 }
 
-// Intermediate sums in memory, 4 F::words words: raw keeps the representatives
-// and is what kernels of one backend exchange; store writes canonical ones, the
-// layout of gnark-crypto's extended Jacobian coordinates.
+// Intermediate sums in memory, 4 F::words words. raw keeps the representatives, and kernels of
+// one backend exchange it. store writes canonical ones, the layout of gnark-crypto's extended
+// Jacobian coordinates.
 template <Field F>
 PIPPIN_HD xyzz<F> load_xyzz(const uint32_t* src) {
   constexpr int w = F::words;
@@ -368,7 +365,7 @@ template <class C>
 struct twist_field<C, 0> {
   using type = prime_field<typename C::fp>;
 };
-// An element from a function that gives its limbs.
+// An element whose limbs a function gives.
 template <class F, class W>
 PIPPIN_HD typename F::elem constant(const W& limb) {
   typename F::elem r;
@@ -378,8 +375,8 @@ PIPPIN_HD typename F::elem constant(const W& limb) {
 }
 }  // namespace detail
 
-// g1<C> and g2<C>: the field of the coordinates, that of the scalars, the
-// coefficient b and gnark-crypto's generator.
+// g1<C> and g2<C>: the field of the coordinates, the field of the scalars, the coefficient b
+// and gnark-crypto's generator.
 template <class C>
 struct g1 {
   using curve = C;

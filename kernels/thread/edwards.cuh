@@ -4,13 +4,13 @@
 // Contract of the whole file
 //   curve    C is a generated curve with te_ constants; F its base field, or that
 //            field outlined
-//   range    coordinates are F::elem, below 2p; between the products of a sum the
-//            values are wider, as their types say, and never reduced: 8p, of the
-//            152 that a product's operands may have together
-//   points   of odd order (the subgroup of order r): for them the formulas are
-//            complete, equal and opposite points and the neutral element need no
-//            case of their own. With points of even order a sum may be no point
-//            of the curve; to_jacobian then gives infinity
+//   range    coordinates are F::elem, below 2p. Between the products of a sum
+//            values are wider, as their types say, and never reduced: at most 8p.
+//            The bounds of a product's operands may multiply to 152
+//   points   of odd order (the subgroup of order r). For them the formulas are
+//            complete: equal points, opposite points and the neutral element need
+//            no special case. With points of even order a sum may be no point of
+//            the curve; to_jacobian then gives infinity
 //   neutral  (0, 1); as an affine point of the Weierstrass curve (0, 0)
 //   domain   F's; aliasing operands and results are values; scope one thread
 //   time     independent of data, but for branches on the neutral element in maps
@@ -55,23 +55,22 @@ struct edwards {
   // The neutral element. Cost: none.
   PIPPIN_HD static extended<F> neutral() { return {F::zero(), F::one(), F::zero(), F::one()}; }
 
-  // What from_weierstrass divides by: with u = s (x + 1), y (u + 1). 1 at
-  // infinity, and at points of even order that have no Edwards form. Cost: M.
+  // What from_weierstrass divides by: y (u + 1), with u = s (x + 1). It is 1 at infinity, and
+  // at points of even order that have no Edwards form. Cost: M.
   PIPPIN_HD static elem denominator(const affine<F>& p) {
     const elem d = F::mul(p.y, F::add(F::mul(scale(), F::add(p.x, F::one())), F::one()));
     return F::is_zero(d) ? F::one() : d;
   }
 
-  // The Edwards form of a Weierstrass point, inverse being 1/denominator(p):
-  // X = k (x + 1) / y, Y = (u - 1) / (u + 1); neutral where there is none.
-  // Cost: 9M.
+  // The Edwards form of a Weierstrass point, given inverse = 1/denominator(p): X = k
+  // (x + 1) / y, Y = (u - 1) / (u + 1). It is the neutral element if there is none. Cost: 9M.
   PIPPIN_HD static niels<F> from_weierstrass(const affine<F>& p, const elem& inverse) {
     const elem x1 = F::add(p.x, F::one()), u = F::mul(scale(), x1), u1 = F::add(u, F::one());
     if (F::is_zero(p.y) || F::is_zero(u1)) return {F::one(), F::one(), F::zero()};
     const elem x = F::mul(F::mul(x_factor(), F::mul(x1, u1)), inverse);
     return prepared(x, F::mul(F::mul(F::sub(u, F::one()), p.y), inverse));
   }
-  // The point (x, y). Cost: 2M.
+  // The point (x, y), prepared. Cost: 2M.
   PIPPIN_HD static niels<F> prepared(const elem& x, const elem& y) {
     return {F::sub(y, x), F::add(y, x), F::mul(F::mul(x, y), two_d())};
   }
@@ -86,8 +85,8 @@ struct edwards {
     return {F::sub(F::mul(v, p.x), F::one()), F::mul(x_factor(), F::mul(v, p.z))};
   }
 
-  // The same as a Jacobian point, on the common denominator w = s (z - y) x; and
-  // infinity where p is no point of the curve. Cost: 9M + 4S.
+  // The same as a Jacobian point, on the common denominator w = s (z - y) x. It is infinity if
+  // p is no point of the curve. Cost: 9M + 4S.
   PIPPIN_HD static jacobian<F> to_jacobian(const extended<F>& p) {
     const elem plus = F::add(p.z, p.y), v = F::mul(scale(), F::sub(p.z, p.y));
     const elem w = F::mul(v, p.x), ww = F::sqr(w);
@@ -98,7 +97,7 @@ struct edwards {
     return {x, y, w};
   }
 
-  // A prepared point as an extended one, with z = 4: from 2X and 2Y. Cost: M.
+  // A prepared point as an extended one, with z = 4, from 2X and 2Y. Cost: M.
   PIPPIN_HD static extended<F> to_extended(const niels<F>& p) {
     const elem x = F::sub(p.plus, p.minus), y = F::add(p.plus, p.minus);
     return {F::dbl(x), F::dbl(y), F::mul(x, y), F::dbl(F::dbl(F::one()))};
@@ -124,7 +123,7 @@ struct edwards {
                    F::mul(F::mul(a.t, two_d()), b.t), add_lazy(zz, zz));
   }
 
-  // 2p: with E, F, G and H of the paper all negated. Cost: 4M + 4S.
+  // 2p, with the paper's E, F, G and H all negated. Cost: 4M + 4S.
   PIPPIN_HD static extended<F> dbl(const extended<F>& p) {
     const elem xx = F::sqr(p.x), yy = F::sqr(p.y), zz = F::sqr(p.z);
     const wide<4> h = add_lazy(xx, yy), g = sub_lazy(xx, yy);
@@ -134,12 +133,12 @@ struct edwards {
   }
 
  private:
-  // The end of an addition from A, B, C and D of the paper. Cost: 4M.
+  // The end of an addition, from the paper's A, B, C and D. Cost: 4M.
   PIPPIN_HD static extended<F> combine(const elem& a, const elem& b, const elem& c,
                                        const wide<4>& d) {
     const wide<4> e = sub_lazy(b, a), h = add_lazy(b, a);
     const wide<6> f = sub_lazy(d, c), g = add_lazy(d, c);
-    // In this order one factor is not needed any more after each product.
+    // In this order each product is the last use of one factor.
     const elem x = mul(e, f), t = mul(e, h), y = mul(g, h), z = mul(f, g);
     return {x, y, t, z};
   }

@@ -1,6 +1,6 @@
-// field.cuh: prime fields with constants known to the compiler, the range of a
-// value in its type, and the narrow interface (concept Field) behind which the
-// curve formulas see a field of any representation.
+// field.cuh: prime fields with constants known to the compiler and with the range of a value in
+// its type. It also has the narrow interface (concept Field) through which the curve formulas
+// see a field of any representation.
 //
 // Contract of the whole file
 //   modulus  C is a generated parameter struct of kernels/curves: an odd prime p
@@ -20,7 +20,7 @@
 
 namespace pippin {
 
-// static_modulus makes a Modulus of a parameter struct; it is empty.
+// static_modulus makes a Modulus from a parameter struct. It holds no data.
 template <class C>
 struct static_modulus {
   static constexpr int limbs = C::limbs, bits = C::bits;
@@ -78,8 +78,8 @@ PIPPIN_HD fe<C, T> widen(const fe<C, M>& a) {
   return {a.v};
 }
 
-// The same residue below T p: subtracts multiples of p where the value allows.
-// Cost: 2N additions or selects for each halving from M to T.
+// The same residue below T p. It subtracts multiples of p if the value allows. Cost: 2N
+// additions or selects for each halving from M to T.
 template <int T, class C, int M>
 PIPPIN_HD fe<C, T> reduce(const fe<C, M>& a) {
   if constexpr (M <= T) {
@@ -118,8 +118,8 @@ PIPPIN_HD fe<C, M> sub(const fe<C, M>& a, const fe<C, M>& b) {
   return {mp::add(d.value, back)};
 }
 
-// a b / R, below 2p. The running sum of the product stays below (a + p) 2^32,
-// so the smaller bound goes first. Range: A B <= headroom. Cost: 2N^2 + N.
+// a b / R, below 2p. The running sum of the product stays below (a + p) 2^32, so the operand
+// with the smaller bound goes first. Range: A B <= headroom. Cost: 2N^2 + N.
 template <class C, int A, int B>
 PIPPIN_HD fe<C, 2> mul(const fe<C, A>& a, const fe<C, B>& b) {
   static_assert(A * B <= C::headroom, "the product of these ranges is not below 2p");
@@ -138,8 +138,8 @@ PIPPIN_HD fe<C, 2> sqr(const fe<C, A>& a) {
   return {mp::mont_sqr_lazy(a.v, static_modulus<C>{})};
 }
 
-// t / R, below 2p, for -K p R <= t < K p R in two's complement: sums of products at their
-// double width. Cost: N^2 + N.
+// t / R, below 2p, for -K p R <= t < K p R in two's complement. It is for sums of products at
+// their double width. Cost: N^2 + N.
 template <int K, class C>
 PIPPIN_HD fe<C, 2> reduce_wide(const mp::num<2 * C::limbs>& t) {
   constexpr int N = C::limbs;
@@ -152,8 +152,7 @@ PIPPIN_HD fe<C, 2> reduce_wide(const mp::num<2 * C::limbs>& t) {
   return reduce<2>(fe<C, K + 1>{mp::mont_reduce_lazy(mp::add(t, back), static_modulus<C>{})});
 }
 
-// Whether a is 0 modulo p: whether it is one of 0, p, .., (M-1)p.
-// Cost: M N logic operations.
+// Whether a is 0 modulo p: whether it is one of 0, p, .., (M-1)p. Cost: M N logic operations.
 template <class C, int M>
 PIPPIN_HD bool is_zero(const fe<C, M>& a) {
   if constexpr (M == 1) {
@@ -172,8 +171,8 @@ constexpr bool has_vectors = false;
 #endif
 }  // namespace detail
 
-// Reads N little-endian words. Alignment: 16 bytes when N is a multiple of 4,
-// then it is N/4 vector loads. Cost: N words of memory.
+// Reads N little-endian words. Alignment: 16 bytes if N is a multiple of 4; then these are N/4
+// vector loads. Cost: N words of memory.
 template <int N>
 PIPPIN_HD mp::num<N> load_words(const uint32_t* src) {
   mp::num<N> r;
@@ -207,11 +206,11 @@ PIPPIN_HD void store_words(uint32_t* dst, const mp::num<N>& a) {
   for (int i = 4 * vectors; i < N; i++) dst[i] = a[i];
 }
 
-// Field is what a curve formula may ask of a field. F is a type without state;
-// F::elem is a value in a range that every operation accepts and returns.
+// Field is what a curve formula may ask of a field. F is a type without state. F::elem is a
+// value in a range that every operation accepts and returns.
 //   load    reads gnark-crypto's layout, F::words 32-bit words
 //   store   writes it, canonical
-//   load_raw, store_raw  keep whatever representative the value has: for memory
+//   load_raw, store_raw  keep the representative that the value has: for memory
 //           that only the same field reads back
 //   is_zero, eq  compare residues, not representatives
 //   inv     1/a, and 0 for 0
@@ -237,9 +236,8 @@ concept Field = requires(const typename F::elem& a, const uint32_t* src, uint32_
   F::store_raw(dst, a);
 };
 
-// prime_field is the field of C in 32-bit limbs. Its elements are below 2p where
-// 4p <= R, so that products need no last subtraction, and below p elsewhere
-// (Fr of BLS12-381).
+// prime_field is the field of C in 32-bit limbs. If 4p <= R its elements are below 2p, so that
+// products need no last subtraction. Otherwise they are below p (Fr of BLS12-381).
 template <class C>
 struct prime_field {
   using params = C;
@@ -263,7 +261,7 @@ struct prime_field {
   PIPPIN_HD static elem mul(const elem& a, const elem& b) { return reduce<bound>(pippin::mul(a, b)); }
   PIPPIN_HD static elem sqr(const elem& a) { return reduce<bound>(pippin::sqr(a)); }
 
-  // a b - c d, with one reduction where two products fit. Cost: 3N^2 + N.
+  // a b - c d, with one reduction if two products fit. Cost: 3N^2 + N.
   PIPPIN_HD static elem mul_sub(const elem& a, const elem& b, const elem& c, const elem& d) {
     if constexpr (C::headroom >= 4) {
       return reduce_wide<1, C>(mp::sub(mp::mul(a.v, b.v), mp::mul(c.v, d.v)));
@@ -292,8 +290,8 @@ struct prime_field {
   PIPPIN_HD static void store(uint32_t* dst, const elem& a) { store_words(dst, reduce<1>(a).v); }
   PIPPIN_HD static void store_raw(uint32_t* dst, const elem& a) { store_words(dst, a.v); }
 
-  // The integer that a stands for, below p, out of Montgomery form: the digits
-  // of a scalar. Cost: N^2 + N.
+  // The integer that a stands for, below p and out of Montgomery form. It is for the digits of
+  // a scalar. Cost: N^2 + N.
   PIPPIN_HD static mp::num<words> to_integer(const elem& a) {
     return mp::from_mont(a.v, static_modulus<C>{});
   }

@@ -1,6 +1,6 @@
-// fixed.cuh: products modulo p by a factor that is known long before: a root of
-// unity, a constant. With floor(w R / p) made beforehand, the quotient of a w by p
-// is the upper half of one product, and what remains the lower halves of two.
+// fixed.cuh: products modulo p by a factor that is known long before, such as a root of unity.
+// floor(w R / p) is computed beforehand. Then the quotient of a w by p is the upper half of one
+// product, and the remainder comes from the lower halves of two.
 //
 // Contract of the whole file
 //   modulus  as in mont.cuh; p <= R/2
@@ -12,8 +12,8 @@
 //   carry    none enters or leaves
 //   time     independent of data
 //   scope    one thread
-//   cost     in multiply-adds; 3N^2/2 + 5N/2 - 1 a product, of which 2N need their
-//            low word alone, where a Montgomery product has 2N^2 + N
+//   cost     in multiply-adds; 3N^2/2 + 5N/2 - 1 for each product, of which 2N need
+//            only their low word. A Montgomery product has 2N^2 + N
 //   source   Shoup's NTL, in words; ranges by Harvey 2014. Lower and upper halves
 //            in the columns of mp.cuh are ours
 #pragma once
@@ -30,9 +30,9 @@ struct factor {
 
 namespace detail {
 
-// Rows J to N-1 of a b, from limb N-2 on: row J has the products of b[J] and
-// a[N-2-J], .. (in row N-1 a[0], ..). As in product_rows every chain ends on a word
-// that the row before opened with its carry, or opens one.
+// Rows J to N-1 of a b, from limb N-2 on. Row J has the products of b[J] and a[N-2-J], .. (in
+// row N-1 a[0], ..). As in product_rows every chain ends on a word that the row before opened
+// with its carry, or opens one.
 //
 //      N = 4     limb   2     3     4     5     6     7
 //      J=0            [-20--]
@@ -64,7 +64,7 @@ PIPPIN_HD void high_rows(columns<W>& c, const num<N>& a, const num<N>& b) {
   if constexpr (!last) high_rows<J + 1, N>(c, a, b);
 }
 
-// c += a b, below limb N.
+// c += a b, only the limbs below N.
 template <int J, int N, int W, class X>
 PIPPIN_HD void add_low_rows(columns<W>& c, const X& a, const num<N>& b) {
   if constexpr (J < N) {
@@ -74,7 +74,7 @@ PIPPIN_HD void add_low_rows(columns<W>& c, const X& a, const num<N>& b) {
   }
 }
 
-// The limbs of R - p: p is odd.
+// The limbs of R - p, for an odd p.
 template <Modulus M>
 struct negated {
   M m;
@@ -83,8 +83,8 @@ struct negated {
 
 }  // namespace detail
 
-// The upper half of a b without what would be carried from limbs below N-2: a q with
-// q <= a b / R < q + 1 + N / 2^32. Cost: (N^2 + 3N)/2 - 1.
+// The upper half of a b, without the carries from limbs below N-2: a q with q <= a
+// b / R < q + 1 + N / 2^32. Cost: (N^2 + 3N)/2 - 1.
 template <int N>
 PIPPIN_HD num<N> mul_high(const num<N>& a, const num<N>& b) {
   static_assert(N >= 2);
@@ -100,8 +100,8 @@ PIPPIN_HD num<N> mul_high(const num<N>& a, const num<N>& b) {
   return slice<1, N>(r);
 }
 
-// The factor w / R mod p: of a w in Montgomery form. It is a reduction whose
-// multiples of p are kept: w + q p = (w / R mod p) R. Range: w < p. Cost: N^2 + N.
+// The factor w / R mod p, which multiplies by w in Montgomery form. It is a reduction that
+// keeps the multiples of p: w + q p = (w / R mod p) R. Range: w < p. Cost: N^2 + N.
 template <Modulus M>
 PIPPIN_HD factor<M::limbs> make_factor(const num<M::limbs>& w, const M& m) {
   constexpr int N = M::limbs;
@@ -124,8 +124,8 @@ PIPPIN_HD factor<M::limbs> make_factor(const num<M::limbs>& w, const M& m) {
   return f;
 }
 
-// a w mod p without the last subtraction: below p + a p / R + p / 2^24, and so below
-// 2p. Range: a <= R - R / 2^24. Cost: 3N^2/2 + 5N/2 - 1.
+// a w mod p without the last subtraction. It is below p + a p / R + p / 2^24, and so below 2p.
+// Range: a <= R - R / 2^24. Cost: 3N^2/2 + 5N/2 - 1.
 template <Modulus M>
 PIPPIN_HD num<M::limbs> mul_fixed_lazy(const num<M::limbs>& a, const factor<M::limbs>& f, const M& m) {
   constexpr int N = M::limbs;
@@ -139,8 +139,7 @@ PIPPIN_HD num<M::limbs> mul_fixed_lazy(const num<M::limbs>& a, const factor<M::l
 
 }  // namespace mp
 
-// a w, below 2p, for any range of a that ends below R - R / 2^24. Cost: as
-// mp::mul_fixed_lazy.
+// a w, below 2p, for any range of a that ends below R - R / 2^24. Cost: as mp::mul_fixed_lazy.
 template <class C, int A>
 PIPPIN_HD fe<C, 2> mul(const fe<C, A>& a, const mp::factor<C::limbs>& w) {
   static_assert(multiple<C, A>::compute().w[C::limbs - 1] < 0xffffff00u, "the range of a comes too near to R");

@@ -42,9 +42,9 @@ struct fp2 {
     }
   }
 
-  // a b = (a0 b0 + u^2 a1 b1) + ((a0 + a1)(b0 + b1) - a0 b0 - a1 b1) u, as mul_wide
-  // where its registers are there beside those of a formula, else as three products.
-  // The sums come first, so that they are gone before the other products begin.
+  // a b = (a0 b0 + u^2 a1 b1) + ((a0 + a1)(b0 + b1) - a0 b0 - a1 b1) u. It is computed as
+  // mul_wide if there are registers for that beside those of a formula, else as three products.
+  // The sums come first, so that their registers are free before the other products begin.
   // Cost: 5N^2 + 2N or 3M. Source: Karatsuba and Ofman 1962.
   PIPPIN_HD static elem mul(const elem& a, const elem& b) {
     if constexpr (is_short) return mul_wide(a, b);
@@ -54,17 +54,17 @@ struct fp2 {
     return {F::sub(p0, minus_u_squared(p1)), F::sub(rest, p1)};
   }
 
-  // mul with two reductions in place of three: the products are added up at their
-  // double width. Cost: 5N^2 + 2N.
+  // mul with two reductions instead of three: the products are added up at their double width.
+  // Cost: 5N^2 + 2N.
   PIPPIN_HD static elem mul_wide(const elem& a, const elem& b) {
     using C = typename F::params;
     const wide t = product(a, b);
-    // Not negative: it is a0 b1 + a1 b0.
+    // It is a0 b1 + a1 b0, and so not negative.
     return {reduce_wide<share(-4 * USquared), C>(t.c0),
             reduce<2>(fe<C, 1 + share(8)>{mp::mont_reduce_lazy(t.c1, static_modulus<C>{})})};
   }
 
-  // a b - c d, with two reductions where mul has as many. Cost: 8N^2 + 2N or 6M.
+  // a b - c d, with two reductions, as many as mul has. Cost: 8N^2 + 2N or 6M.
   PIPPIN_HD static elem mul_sub(const elem& a, const elem& b, const elem& c, const elem& d) {
     if constexpr (is_short) {
       using C = typename F::params;
@@ -75,9 +75,8 @@ struct fp2 {
     }
   }
 
-  // a^2 = ((a0 + a1)(a0 + u^2 a1) - (1 + u^2) a0 a1) + 2 a0 a1 u; the last term
-  // of the first coefficient is 0 for u^2 = -1 and +4 a0 a1 for u^2 = -5.
-  // Cost: 2M.
+  // a^2 = ((a0 + a1)(a0 + u^2 a1) - (1 + u^2) a0 a1) + 2 a0 a1 u. The last term of the first
+  // coefficient is 0 for u^2 = -1 and +4 a0 a1 for u^2 = -5. Cost: 2M.
   PIPPIN_HD static elem sqr(const elem& a) {
     const auto c0 = F::mul(F::add(a.c0, a.c1), F::sub(a.c0, minus_u_squared(a.c1)));
     const auto twice = F::dbl(F::mul(a.c0, a.c1));
@@ -88,7 +87,8 @@ struct fp2 {
     }
   }
 
-  // a0 - a1 u over the norm a0^2 - u^2 a1^2. Cost: 2S + 2M and F's inverse.
+  // (a0 - a1 u) / (a0^2 - u^2 a1^2): the conjugate over the norm.
+  // Cost: 2S + 2M and F's inverse.
   PIPPIN_HD static elem inv(const elem& a) { return over_norm(a, F::inv(norm(a))); }
 
   // Comparisons of residues. Cost: twice F's.
@@ -119,10 +119,10 @@ struct fp2 {
   }
 
  private:
-  // Whether products at their double width fit the registers beside a formula's.
+  // Whether products at their double width fit into the registers beside those of a formula.
   static constexpr bool is_short = F::words <= 8;
 
-  // A product at its double width, in two's complement: c0 from 4 u^2 p^2 to 4p^2, c1
+  // A product at its double width, in two's complement. c0 is from 4 u^2 p^2 to 4p^2, and c1
   // from 0 to 8p^2.
   struct wide {
     mp::num<2 * F::words> c0, c1;
@@ -132,7 +132,7 @@ struct fp2 {
     const auto cross = mp::mul(mp::add(a.c0.v, a.c1.v), mp::add(b.c0.v, b.c1.v));
     return {mp::sub(p0, USquared == -1 ? p1 : mp::add(mp::shl(p1, 2), p1)), mp::sub(mp::sub(cross, p0), p1)};
   }
-  // How many p R have n p^2.
+  // How many p R are at least n p^2.
   PIPPIN_HD static constexpr int share(int n) { return (n + F::params::headroom - 1) / F::params::headroom; }
 
   PIPPIN_HD static typename F::elem norm(const elem& a) {

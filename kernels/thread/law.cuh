@@ -1,17 +1,17 @@
-// law.cuh: what a kernel that adds up points must know of them, and no more. A
-// law is a policy that the kernels of grid/msm take at compile time (group.cuh):
-// points as they are stored, sums, the addition, its slow path, and both in
-// memory. xyzz_law is the law of short Weierstrass curves, edwards_law that of
-// their twisted Edwards form where they have one.
+// law.cuh: all that a kernel that adds up points must know of them. A law is a policy that the
+// kernels of grid/msm take at compile time (group.cuh): points as they are stored, sums, the
+// addition and its slow path, and how both lie in memory. xyzz_law is the law of short
+// Weierstrass curves. edwards_law is that of their twisted Edwards form, for curves that have
+// one.
 //
 // Contract of every law L, for a field F
 //   range    L::point is a stored point on its way to an addition, L::sum a sum
-//            of points; any two may be added. Memory of zeros is the sum of none
+//            of points; any two may be added. Memory of zeros is the empty sum
 //   order    point_words, sum_words, result_words of 32 bits in memory; sums in
 //            representatives that only kernels of this law read, points and
 //            results as the host has them
 //   aliasing add's operands are different objects
-//   points   edwards_law is for points of odd order, the subgroup of order r: of
+//   points   edwards_law is for points of odd order, the subgroup of order r: for
 //            others it gives some point of the curve
 //   scope    one thread
 #pragma once
@@ -36,9 +36,8 @@ concept Law = requires(typename L::sum& s, const typename L::sum& t, const typen
   { L::add(s, t) } -> std::same_as<void>;
 } && L::point_words > 0 && L::sum_words > 0 && L::result_words > 0;
 
-// xyzz_law adds affine points to sums in XYZZ coordinates and gives Jacobian
-// results. Slow is the same field for the slow path. Cost: add 8M + 2S to a sum,
-// 12M + 2S of sums.
+// xyzz_law adds affine points to sums in XYZZ coordinates and gives Jacobian results. Slow is
+// the same field, for the slow path. Cost: add takes 8M + 2S for a point, 12M + 2S for a sum.
 template <Field F, Field Slow = F>
 struct xyzz_law {
   using point = affine<F>;
@@ -56,7 +55,7 @@ struct xyzz_law {
   PIPPIN_HD static void add(sum& s, const point& p, const Equal& equal) {
     add_to(s, p, equal);
   }
-  // It happens when a base repeats, and talks through memory to cost the loop
+  // It happens when a base repeats. Its operands go through memory, so that it costs the loop
   // around add no registers.
   PIPPIN_CALLED static void add_equal(uint32_t* dst, const uint32_t* src, bool minus) {
     store_xyzz_raw(dst, pippin::dbl(pippin::neg_if(minus, load_affine<Slow>(src))));
@@ -64,9 +63,9 @@ struct xyzz_law {
   PIPPIN_HD static void add(sum& s, const sum& t) { s = pippin::add(s, t); }
 };
 
-// edwards_law adds points prepared as niels, canonical, to sums in extended
-// coordinates and gives Jacobian results of the Weierstrass curve. Equal points are
-// no case of their own. Cost: add 7M to a sum, 9M of sums.
+// edwards_law adds points prepared as niels, canonical, to sums in extended coordinates and
+// gives Jacobian results of the Weierstrass curve. Equal points need no special case.
+// Cost: add takes 7M for a point, 9M for a sum.
 template <class C>
 struct edwards_law {
   using E = edwards<C>;
@@ -80,7 +79,7 @@ struct edwards_law {
 
   PIPPIN_HD static point load(const uint32_t* src) { return {src, false}; }
   PIPPIN_HD static point neg_if(bool which, const point& p) { return {p.src, which != p.minus}; }
-  // z is never 0 but in memory of zeros.
+  // z is 0 only in memory of zeros.
   PIPPIN_HD static sum load_sum(const uint32_t* src) {
     sum s = load_extended<F>(src);
     const bool none = mp::is_zero(s.z.v);
@@ -95,8 +94,8 @@ struct edwards_law {
   }
 
   PIPPIN_HD static sum zero() { return E::neutral(); }
-  // The negative has Y - X and Y + X exchanged, and p - 2dXY. Coordinates are
-  // loaded where they are needed: the sum and a product leave few registers.
+  // In the negative, Y - X and Y + X are exchanged, and 2dXY becomes p - 2dXY. Coordinates are
+  // loaded where they are needed, because the sum and a product leave few registers.
   template <class Equal>
   PIPPIN_HD static void add(sum& s, const point& p, const Equal&) {
     const int exchanged = p.minus ? F::words : 0;

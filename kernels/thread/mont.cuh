@@ -48,7 +48,7 @@ struct modulus {
 
 namespace detail {
 
-// The sum of two residues may not fit N limbs.
+// Whether the sum of two residues may exceed N limbs.
 template <class M>
 constexpr bool full = M::bits >= 32 * M::limbs;
 
@@ -70,7 +70,7 @@ PIPPIN_HD num<M::limbs> reduce_once(const num<M::limbs>& a, uint32_t carry, cons
   return select(keep, a, t);
 }
 
-// -1/x mod 2^32 for odd x: Newton, each step doubles the right bits.
+// -1/x mod 2^32 for odd x, by Newton's method: each step doubles the number of right bits.
 PIPPIN_HD uint32_t minus_inverse(uint32_t x) {
   uint32_t y = x;  // right to 3 bits, since x^2 = 1 mod 8
   PIPPIN_UNROLL
@@ -134,14 +134,14 @@ PIPPIN_HD modulus<N, Bits> make_modulus(const num<N>& p) {
 
 namespace detail {
 
-// The running sum of a Montgomery product, T = ev + od 2^32 + top 2^(32(N+1)),
-// in double words at even and at odd limbs. E and O count the double words:
+// The running sum of a Montgomery product, T = ev + od 2^32 + top 2^(32(N+1)), in double words
+// at even and at odd limbs. E and O count the double words:
 //
 //      N = 4   ev: 01 23      od: 12 34     E = O = 2
 //      N = 5   ev: 01 23 45   od: 12 34     E = 3, O = 2
 //
-// After each step the low word of ev[0] is zero, the sum moves down a word, and
-// the two accumulators change roles.
+// After each step the low word of ev[0] is zero, the sum moves down a word, and the two
+// accumulators exchange their roles.
 template <int N>
 struct mont_sum {
   static constexpr int E = (N + 1) / 2, O = N / 2;
@@ -172,7 +172,7 @@ PIPPIN_HD void mont_clear(uint64_t* ev, uint64_t* od, uint32_t& top, const M& m)
   }
 }
 
-// T = T/2^32 + x y, the division exact and still to be done by the shift.
+// T = T/2^32 + x y. The division is exact; it is the shift that the step before left to do.
 template <bool Full, int N, class X>
 PIPPIN_HD void mont_row(uint64_t* ev, uint64_t* od, uint32_t& top, const X& x, uint32_t y) {
   using S = mont_sum<N>;
@@ -191,8 +191,7 @@ PIPPIN_HD void mont_row(uint64_t* ev, uint64_t* od, uint32_t& top, const X& x, u
   }
 }
 
-// T/2^32 as a number, with its carry: limbs 1..N of ev and od, and `last`, which
-// is added at limb N-1.
+// T/2^32 as a number, with its carry: limbs 1..N of ev and od, plus `last` at limb N-1.
 template <bool Full, int N>
 PIPPIN_HD with_carry<N> mont_result(const uint64_t* ev, const uint64_t* od, uint32_t top,
                                     uint32_t last) {
@@ -237,8 +236,8 @@ PIPPIN_HD with_carry<M::limbs> mont_product(const num<M::limbs>& a, const num<M:
                     : mont_result<Full, N>(s.b, s.a, s.top, 0);
 }
 
-// t / R mod p without the last subtraction, for t < 2^(64N): below p + t / R,
-// plus 1. The running sum takes in one more limb of t with each shift.
+// t / R mod p without the last subtraction, for t < 2^(64N): below p + t / R, plus 1. With each
+// shift the running sum takes in one more limb of t.
 template <bool Full, Modulus M>
 PIPPIN_HD with_carry<M::limbs> mont_reduction(const num<2 * M::limbs>& t, const M& m) {
   constexpr int N = M::limbs;
@@ -332,8 +331,8 @@ PIPPIN_HD num<M::limbs> from_mont(const num<M::limbs>& a, const M& m) {
   return mont_reduce(resize<2 * M::limbs>(a), m);
 }
 
-// a^e in Montgomery form, e of K limbs, a^0 = 1. Every bit costs a square and a
-// product whose result is kept or dropped. Cost: 32K (3.5N^2 + 2.5N).
+// a^e in Montgomery form, e of K limbs, a^0 = 1. Every bit costs a square, and a product whose
+// result is either kept or dropped. Cost: 32K (3.5N^2 + 2.5N).
 template <Modulus M, int K>
 PIPPIN_HD num<M::limbs> mont_pow(const num<M::limbs>& a, num<K> e, const M& m) {
   num<M::limbs> r = m.one();
@@ -346,8 +345,8 @@ PIPPIN_HD num<M::limbs> mont_pow(const num<M::limbs>& a, num<K> e, const M& m) {
   return r;
 }
 
-// mont_pow whose time depends on e: no products for its zero bits, nothing for
-// the zeros above its highest bit. Cost: about half of mont_pow.
+// mont_pow whose time depends on e: it computes no products for zero bits, and nothing for the
+// zeros above the highest bit. Cost: about half of mont_pow.
 template <Modulus M, int K>
 PIPPIN_HD num<M::limbs> mont_pow_fast(const num<M::limbs>& a, num<K> e, const M& m) {
   num<M::limbs> r = m.one();
@@ -366,16 +365,16 @@ PIPPIN_HD num<M::limbs> mont_pow_fast(const num<M::limbs>& a, num<K> e, const M&
 
 namespace detail {
 
-// Divsteps (delta, f, g) with f odd, delta kept as its double, which is odd when
-// delta begins as 1/2:
+// Divsteps (delta, f, g) with f odd. delta is kept as its double, which is odd if delta begins
+// as 1/2. A step gives
 //   delta > 0 and g odd: (1 - delta, g, (g - f) / 2), else
 //   (1 + delta, f, (g + (g mod 2) f) / 2)
-// come in batches. The 2x2 matrix of a batch depends on the lowest bits of f and g,
-// and is applied to the whole numbers once a batch.
+// Steps are computed in batches. The 2x2 matrix of a batch depends only on the lowest bits of f
+// and g, and is applied to the whole numbers once for each batch.
 
-// 2^n times the transition matrix of n steps: f' = (u f + v g) / 2^n,
-// g' = (q f + r g) / 2^n; |u| + |v| and |q| + |r| are at most 2^n, u and v above
-// -2^n, q and r between.
+// 2^n times the transition matrix of n steps: f' = (u f + v g) / 2^n, g' = (q f + r g) / 2^n.
+// |u| + |v| and |q| + |r| are at most 2^n; u and v are above -2^n, and q and r strictly between
+// -2^n and 2^n.
 struct transition {
   int32_t u, v, q, r;
 };
@@ -386,13 +385,13 @@ struct transition {
 //          f        u        v       row F
 //          g        q        r       row G, q and r increased by 2^10 - 1
 //
-// A step is then one sum of words. f and g are not halved but f is doubled, so that
-// step i looks at bit 22 + i; what leaves the top is not looked at any more. In G no
-// field is negative, or it would borrow from those above it.
+// A step is then one sum of words. Instead of halving g it doubles f, so step i looks at bit
+// 22 + i; bits that leave the top are not needed any more. In G no field is negative, or it
+// would borrow from the fields above it.
 constexpr int group = 10;
 
-// Steps <= 10 steps from delta2 = 2 delta on; f and g are the lowest words, f odd.
-// Returns 2 delta. Cost: 9 word operations a step.
+// Steps <= 10 steps from delta2 = 2 delta on. f and g are the lowest words, f odd. Returns 2
+// delta. Cost: 9 word operations for each step.
 template <int Steps>
 PIPPIN_HD int32_t divsteps_group(int32_t delta2, uint32_t f, uint32_t g, transition& t) {
   static_assert(Steps <= group);
@@ -430,20 +429,20 @@ PIPPIN_HD int32_t divsteps(int32_t delta2, uint32_t f, uint32_t g, transition& t
   return delta2;
 }
 
-// Divsteps after which g = 0, for operands below 2^bits. From delta = 1 on.
+// How many divsteps, from delta = 1 on, make g = 0 for operands below 2^bits.
 // Source: Bernstein and Yang 2019, theorem 11.2.
 PIPPIN_HD constexpr int divsteps_for(int bits) {
   return bits < 46 ? (49 * bits + 80) / 17 : (49 * bits + 57) / 17;
 }
 
-// From delta = 1/2 on, for 0 <= g <= f and at most most_half bits.
-// Source: Wuille 2021, convex hulls of what divsteps reach; see docs/ranges.md.
+// The same from delta = 1/2 on, for 0 <= g <= f and at most most_half bits. Source: Wuille
+// 2021, convex hulls of what divsteps reach; see docs/ranges.md.
 constexpr int most_half = 768;
 PIPPIN_HD constexpr int half_divsteps_for(int bits) { return (45907 * bits + 26313) / 19929; }
 
-// A batch is as many steps as a limb of a signed number of 30-bit limbs has bits: the
-// lowest limb of what a batch makes of numbers is zero, and goes. The limbs of x are in
-// [0, 2^30), but the highest, which has the sign.
+// A batch is as many steps as a limb of a signed number of 30-bit limbs has bits. After a batch
+// the lowest limb of a number is zero, and is dropped. The limbs of x are in [0, 2^30), except
+// the highest, which has the sign.
 constexpr int batch = 30;
 constexpr uint32_t batch_mask = (1u << batch) - 1;
 
@@ -474,7 +473,7 @@ PIPPIN_HD num<N> join(const num<L>& a) {
   return r;
 }
 
-// (a x + b y + k p) / 2^batch, exact. A limb's summand is below 2^60 + 2^61 + 2^32.
+// (a x + b y + k p) / 2^batch, exactly. What is added at a limb is below 2^60 + 2^61 + 2^32.
 template <int L>
 PIPPIN_HD num<L> combine(int32_t a, const num<L>& x, int32_t b, const num<L>& y, int32_t k, const num<L>& p) {
   num<L> r;
@@ -490,8 +489,8 @@ PIPPIN_HD num<L> combine(int32_t a, const num<L>& x, int32_t b, const num<L>& y,
   return r;
 }
 
-// (a x + b y) / 2^batch mod p for x, y in (-2p, p), result in (-2p, p): a
-// multiple k p makes the division exact; k also adds p for each negative operand.
+// (a x + b y) / 2^batch mod p, for x, y in (-2p, p) with the result in (-2p, p). A multiple k p
+// makes the division exact; k also adds p for each negative operand.
 template <int L, class M>
 PIPPIN_HD num<L> combine_mod(int32_t a, const num<L>& x, int32_t b, const num<L>& y, const num<L>& p, const M& m) {
   int32_t k = (int32_t)(select(is_negative(x), (uint32_t)a, 0) + select(is_negative(y), (uint32_t)b, 0));
@@ -501,10 +500,10 @@ PIPPIN_HD num<L> combine_mod(int32_t a, const num<L>& x, int32_t b, const num<L>
   return combine(a, x, b, y, k, p);
 }
 
-// scale / x mod p. The invariants are d x = f scale and e x = g scale, up to
-// sign and modulo p, from (f, d) = (p, 0) and (g, e) = (x, scale) to g = 0. A batch's
-// steps wait for each other and need only the lowest limbs of f and g: the other products
-// of the batch before are independent of them and fill what they leave free.
+// scale / x mod p. The invariants are d x = f scale and e x = g scale, up to sign and modulo p,
+// from (f, d) = (p, 0) and (g, e) = (x, scale) until g = 0. The steps of a batch wait for each
+// other and need only the lowest limbs of f and g. The other products of the batch before do
+// not depend on them, and fill the time that they leave free.
 template <Modulus M>
 PIPPIN_HD num<M::limbs> divide(const num<M::limbs>& scale, const num<M::limbs>& x, const M& m) {
   constexpr int N = M::limbs, L = (M::bits + 2 + batch - 1) / batch;
@@ -527,7 +526,8 @@ PIPPIN_HD num<M::limbs> divide(const num<M::limbs>& scale, const num<M::limbs>& 
     delta2 = divsteps<batch>(delta2, f[0], g[0], t);
   }
   apply();
-  // d in (-2p, p) and f = 1 or -1: add p if negative, then the sign, again p.
+  // d is in (-2p, p), and f is 1 or -1. Add p if d is negative, apply f's sign, and add p again
+  // if that is negative.
   const num<N + 1> q = resize<N + 1>(words(m));
   num<N + 1> s = join<N + 1>(d);
   s = select(is_negative(s), add(s, q), s);

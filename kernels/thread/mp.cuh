@@ -1,6 +1,6 @@
-// mp.cuh: fixed-width integers of N 32-bit limbs in the registers of one thread,
-// 1 <= N <= 64. A width that is no multiple of 32 takes the next limb (131 bits:
-// 5 limbs); nothing here needs spare bits, so 128 or 256 bits work like any other.
+// mp.cuh: fixed-width integers of N 32-bit limbs in the registers of one thread, 1 <= N <= 64.
+// A width that is no multiple of 32 takes the next limb (131 bits: 5 limbs). Nothing here needs
+// spare bits, so 128 or 256 bits work like any other width.
 //
 // Contract of the whole file
 //   range    any value below 2^(32N) unless a function says otherwise
@@ -34,7 +34,7 @@ struct with_carry {
   uint32_t carry;
 };
 
-// Limbs that a value of so many bits needs.
+// How many limbs a value of that many bits needs.
 PIPPIN_HD constexpr int limbs_for(int bits) { return (bits + 31) / 32; }
 
 // 0, and a single word. Cost: N moves.
@@ -102,8 +102,7 @@ PIPPIN_HD num<N + 1> add_exact(const num<N>& a, const num<N>& b) {
   return r;
 }
 
-// a - b mod 2^(32N); for a < b that is the two's complement of b - a.
-// Cost: N additions.
+// a - b mod 2^(32N). For a < b that is the two's complement of b - a. Cost: N additions.
 template <int N>
 PIPPIN_HD num<N> sub(const num<N>& a, const num<N>& b) {
   num<N> r;
@@ -170,8 +169,8 @@ PIPPIN_HD num<N> select(bool which, const num<N>& a, const num<N>& b) {
   return r;
 }
 
-// a 2^s mod 2^(32N), 0 <= s < 32N known only at run time. Cost: N funnel shifts
-// and N selects for each bit of the limb count.
+// a 2^s mod 2^(32N), for 0 <= s < 32N known only at run time. Cost: N funnel shifts, and N
+// selects for each bit of the limb count.
 template <int N>
 PIPPIN_HD num<N> shl(num<N> a, uint32_t s) {
   PIPPIN_UNROLL
@@ -190,7 +189,7 @@ PIPPIN_HD num<N> shl(num<N> a, uint32_t s) {
 }
 
 namespace detail {
-// shr with the word that comes in from above: 0, or the sign.
+// shr, with fill as the word that comes in from above: 0, or the sign.
 template <int N>
 PIPPIN_HD num<N> shift_down(num<N> a, uint32_t s, uint32_t fill) {
   PIPPIN_UNROLL
@@ -235,8 +234,8 @@ PIPPIN_HD num<N> shr1(num<N> a) {
 
 namespace detail {
 
-// columns are the two accumulators of a product, of double words at even limbs
-// (ev[k] at limb 2k) and at odd limbs (od[k] at limb 2k+1).
+// columns are the two accumulators of a product. They have double words at even limbs (ev[k] at
+// limb 2k) and at odd limbs (od[k] at limb 2k+1).
 template <int Words>
 struct columns {
   uint64_t ev[(Words + 1) / 2 + 1];
@@ -248,10 +247,9 @@ PIPPIN_HD uint32_t limb(const uint64_t* acc, int i) {
   return i % 2 == 0 ? ptx::lo32(acc[i / 2]) : ptx::hi32(acc[i / 2]);
 }
 
-// A row of the product with the carry that may leave it: x[off], x[off+2], ..
-// (Count of them) times b, from limb Pos on, as far as limbs below NR are
-// touched. Carry says that the sum may run into the double word above, which is
-// new and so becomes the carry.
+// A row of the product, with the carry that may leave it: x[off], x[off+2], .. (Count of them)
+// times b, from limb Pos on, as far as limbs below NR are touched. Carry says that the sum may
+// run into the double word above. That word is new, so it becomes the carry.
 template <int Pos, int Count, int NR, bool Carry, int W, class X>
 PIPPIN_HD void product_row(columns<W>& c, const X& x, int off, uint32_t b) {
   constexpr int room = NR > Pos ? (NR - Pos + 1) / 2 : 0;
@@ -275,15 +273,15 @@ PIPPIN_HD void product_rows(columns<W>& c, const X& a, const Y& b) {
       constexpr int o = O < NR / 2 ? O : NR / 2;
       carry::mul_row<e>(c.ev, a, 0, b[0]);
       carry::mul_row<o>(c.od, a, 1, b[0]);
-      // The word at limb NA, which the next row's shorter chain ends on.
+      // The word at limb NA, on which the next row's shorter chain ends.
       if constexpr (NA % 2 == 0) {
         c.ev[E] = 0;
       } else {
         c.od[O] = 0;
       }
     } else {
-      // One chain ends on the word that the row before opened with its carry, so
-      // it cannot overflow; the other opens the next such word.
+      // One chain ends on the word that the row before opened with its carry, so it cannot
+      // overflow. The other chain opens the next such word.
       product_row<J, E, NR, NA % 2 == 0>(c, a, 0, b[J]);
       if constexpr (O > 0) product_row<J + 1, O, NR, NA % 2 == 1>(c, a, 1, b[J]);
       // With one limb there is no second chain to carry the word up.
@@ -293,7 +291,7 @@ PIPPIN_HD void product_rows(columns<W>& c, const X& a, const Y& b) {
   }
 }
 
-// ev + od 2^32 in NR words.
+// ev + od 2^32 as NR words.
 template <int NR, int W>
 PIPPIN_HD num<NR> merge(const columns<W>& c) {
   num<NR> lo, hi, r;
@@ -308,10 +306,10 @@ PIPPIN_HD num<NR> merge(const columns<W>& c) {
 
 }  // namespace detail
 
-// a * b mod 2^(32 NR): schoolbook in even and odd columns. NR = NA+NB is the
-// whole product; a smaller NR is exact when the operands are known to be short
-// (131 x 131 bits: NR = 9), and a truncated product otherwise (NR = NA: the low
-// half). Cost: NA NB for the whole product.
+// a * b mod 2^(32 NR): schoolbook in even and odd columns. NR = NA+NB gives the whole product.
+// A smaller NR is exact if the operands are known to be short (131 x 131 bits: NR = 9);
+// otherwise the product is truncated (NR = NA: the low half).
+// Cost: NA NB for the whole product.
 template <int NR, int NA, int NB>
 PIPPIN_HD num<NR> mul_low(const num<NA>& a, const num<NB>& b) {
   static_assert(1 <= NR && NR <= NA + NB);
@@ -369,8 +367,7 @@ PIPPIN_HD num<2 * N> sqr(const num<N>& a) {
   return t;
 }
 
-// Two's complement. -a mod 2^(32N), so that -(-2^(32N-1)) is itself.
-// Cost: N additions.
+// -a mod 2^(32N) in two's complement. So -(-2^(32N-1)) is itself. Cost: N additions.
 template <int N>
 PIPPIN_HD num<N> neg(const num<N>& a) {
   return sub(zero<N>(), a);
@@ -382,7 +379,7 @@ PIPPIN_HD bool is_negative(const num<N>& a) {
   return (int32_t)a[N - 1] < 0;
 }
 
-// The absolute value as an unsigned number, so that 2^(32N-1) is right too.
+// The absolute value as an unsigned number. So it is right for 2^(32N-1) too.
 // Cost: N additions, N selects.
 template <int N>
 PIPPIN_HD num<N> abs(const num<N>& a) {
@@ -413,9 +410,8 @@ PIPPIN_HD bool less_signed(const num<N>& a, const num<N>& b) {
   return is_negative(a) == is_negative(b) ? below : is_negative(a);
 }
 
-// The whole product of two two's complement numbers, in 2N limbs: the unsigned
-// product less 2^(32N) b where a is negative, and the same for b.
-// Cost: N^2, and 2N additions.
+// The whole product of two numbers in two's complement, in 2N limbs: the unsigned product,
+// minus 2^(32N) b if a is negative, and minus 2^(32N) a if b is. Cost: N^2, and 2N additions.
 template <int N>
 PIPPIN_HD num<2 * N> mul_signed(const num<N>& a, const num<N>& b) {
   const num<2 * N> t = mul(a, b);
@@ -428,14 +424,13 @@ PIPPIN_HD num<2 * N> mul_signed(const num<N>& a, const num<N>& b) {
   return r;
 }
 
-// a * b by one level of Karatsuba with differences, N >= 2: with B = 2^(32L),
-// a = a0 + a1 B, b = b0 + b1 B,
+// a * b by one level of Karatsuba with differences, N >= 2: with B = 2^(32L), a = a0 + a1 B,
+// b = b0 + b1 B,
 //   a b = a0 b0 + (a0 b0 + a1 b1 - (a0 - a1)(b0 - b1)) B + a1 b1 B^2.
-// The differences have L limbs and a sign, so no product grows by a limb as
-// (a0 + a1)(b0 + b1) would. L = ceil(N/2).
-// Cost: 2 L^2 + (N-L)^2, and about 8N additions. Measured on an H200 it passes mul
-// between 12 and 16 limbs: 2 % slower at 12, 9 % faster at 16, 20 % at 32.
-// Source: Karatsuba and Ofman 1962, in the form with |a0 - a1|.
+// The differences have L limbs and a sign. So no product grows by a limb, as (a0 + a1)(b0 + b1)
+// would. L = ceil(N/2). Cost: 2 L^2 + (N-L)^2, and about 8N additions. On an H200 it overtakes
+// mul between 12 and 16 limbs: it was measured 2 % slower at 12, 9 % faster at 16, 20 % faster
+// at 32. Source: Karatsuba and Ofman 1962, in the form with |a0 - a1|.
 template <int N>
 PIPPIN_HD num<2 * N> mul_karatsuba(const num<N>& a, const num<N>& b) {
   static_assert(N >= 2);
@@ -451,7 +446,7 @@ PIPPIN_HD num<2 * N> mul_karatsuba(const num<N>& a, const num<N>& b) {
   num<2 * L + 1> s = add_exact(low, resize<2 * L>(high));
   const num<2 * L + 1> m = resize<2 * L + 1>(mid);
   s = select(da.carry != db.carry, add(s, m), sub(s, m));
-  // low + high B^2 fills the 2N limbs without overlap; s goes on top from limb L.
+  // low + high B^2 fills the 2N limbs without overlap. s is added from limb L on.
   num<2 * N> r;
   PIPPIN_UNROLL
   for (int i = 0; i < 2 * N; i++) r[i] = i < 2 * L ? low[i < 2 * L ? i : 0] : high[i < 2 * L ? 0 : i - 2 * L];

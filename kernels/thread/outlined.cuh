@@ -1,6 +1,6 @@
 // outlined.cuh: a field whose products are calls, for code that is not hot.
 //
-// Contract: that of the field. Scope: one thread. Cost: a call a product.
+// Contract: that of the field. Scope: one thread. Cost: a call for each product.
 #pragma once
 #include "fp2.cuh"
 
@@ -12,9 +12,9 @@
 
 namespace pippin {
 
-// outlined is F with mul and sqr as functions of their own: a point addition is
-// then a few hundred instructions instead of ten thousand. Its elements are F's
-// words, so that what F stores raw, it may load raw.
+// outlined is F with mul and sqr as called functions, not in place. A point addition is then a
+// few hundred instructions instead of ten thousand. Its elements are F's words, so it may load
+// raw what F stores raw.
 template <Field F>
 struct outlined : F {
   using elem = typename F::elem;

@@ -1,9 +1,9 @@
 // ptx.cuh: the carry and multiply-add instructions of the GPU, one function each.
 //
-// On the device every function is one PTX statement on the condition-code
-// register; on the host it is the same operation in plain C++ on an explicit
-// bit. The bit lives in a value of type `carry`, which is empty on the device,
-// so that one source serves both and a sanitizer can watch the arithmetic.
+// On the device every function is one PTX statement on the condition-code register. On the host
+// it is the same operation in plain C++ on an explicit bit. That bit lives in a value of type
+// `carry`, which is empty on the device. So one source serves both, and a sanitizer can watch
+// the arithmetic.
 //
 // Contract of the whole file
 //   range    any 32-bit (64-bit where the name says so) words
@@ -15,8 +15,8 @@
 #pragma once
 #include <cstdint>
 
-// Always inlined on the device. Not on the host: there it would cost the
-// compiler minutes and gain a test nothing.
+// Always inlined on the device. On the host that would cost the compiler minutes and gain a
+// test nothing.
 #if defined(__CUDA_ARCH__)
 #define PIPPIN_HD __host__ __device__ __forceinline__
 #elif defined(__CUDACC__)
@@ -25,8 +25,8 @@
 #define PIPPIN_HD inline
 #endif
 
-// Loops over limbs are unrolled on the device, where a limb array must be
-// registers, and loops over bits are not; on the host all stay loops.
+// On the device loops over limbs are unrolled, because a limb array must be in registers, and
+// loops over bits are not. On the host all stay loops.
 #if defined(__CUDA_ARCH__)
 #define PIPPIN_UNROLL _Pragma("unroll")
 #define PIPPIN_LOOP _Pragma("unroll 1")
@@ -57,8 +57,8 @@ PIPPIN_HD uint64_t pack(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | 
     asm volatile(op " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));                         \
     return r;                                                                           \
   }
-// The product and the 64-bit addition in one statement: ptxas fuses this form
-// into IMAD.WIDE.U32.X always, a pair mad.lo.cc, madc.hi.cc only sometimes.
+// The product and the 64-bit addition in one statement. ptxas always fuses this form into
+// IMAD.WIDE.U32.X, but a pair mad.lo.cc, madc.hi.cc only sometimes.
 #define PIPPIN_PTX_WIDE(name, op)                                                       \
   PIPPIN_HD uint64_t name(carry&, uint32_t a, uint32_t b, uint64_t c) {                 \
     uint64_t r;                                                                         \
@@ -71,8 +71,8 @@ PIPPIN_HD uint64_t pack(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | 
 #else
 
 namespace twin {
-// The host's arithmetic: a sum of a few words, its low word the result and the
-// next bit the carry.
+// The host's arithmetic: s is a sum of a few words. Its low word is the result, and the next
+// bit is the carry.
 PIPPIN_HD uint32_t sum(carry& f, uint64_t s, bool write) {
   if (write) f.bit = (uint32_t)(s >> 32) & 1;
   return (uint32_t)s;
@@ -125,8 +125,8 @@ PIPPIN_PTX_WIDE(madc_wide, "addc.u64")
 // Low word of a*b.
 PIPPIN_HD uint32_t mul_lo(uint32_t a, uint32_t b) { return a * b; }
 
-// Low word of a*b + c, and a multiply-add indeed: by 1 or -1 it is one instruction
-// where a compiler would negate and select.
+// Low word of a*b + c, always by a multiply-add. If b is 1 or -1 that is one instruction, where
+// a compiler would negate and select.
 PIPPIN_HD uint32_t mad_lo(uint32_t a, uint32_t b, uint32_t c) {
 #if defined(__CUDA_ARCH__)
   uint32_t r;
@@ -137,8 +137,8 @@ PIPPIN_HD uint32_t mad_lo(uint32_t a, uint32_t b, uint32_t c) {
 #endif
 }
 
-// a & b, and indeed: whether it is 0 is then the same instruction's answer, where a
-// compiler would shift a single bit down to look at it.
+// a & b, always by that instruction. It also tells whether the result is 0, where a compiler
+// would shift a single bit down to look at it.
 PIPPIN_HD uint32_t and_b32(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)
   uint32_t r;

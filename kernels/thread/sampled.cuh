@@ -1,17 +1,16 @@
 // sampled.cuh: products of numbers in samples of 52 bits, in double precision.
 //
-// A sample is an integer of 0 to 2^52, in a double; a number is the sum of its
-// samples, sample j times 2^(52j). The product of two samples has 104 bits, of which
-// two fused multiply-adds give the upper and the lower 52, each in the fraction bits
-// of a double whose exponent is known beforehand:
+// A sample is an integer from 0 to 2^52, in a double. A number is the sum of its samples,
+// sample j times 2^(52j). The product of two samples has 104 bits. Two fused multiply-adds give
+// its upper and its lower 52 bits, each in the fraction bits of a double whose exponent is
+// known beforehand:
 //
 //      hi = a b + 2^104                 rounded towards zero: 2^104 + 2^52 floor(a b / 2^52)
 //      lo = a b + (2^104 + 2^52 - hi)   exact: 2^52 + (a b mod 2^52)
 //
-// The bits of hi and lo, read as integers, are the halves below a constant, their
-// exponents 0x467 and 0x433 in the top 12 bits: columns of products are summed as
-// 64-bit integers, which begin with the negative of all the exponents that will be
-// added, so that nothing is masked.
+// Read as integers, the bits of hi and lo are the halves plus a constant: their exponents 0x467
+// and 0x433 in the top 12 bits. So columns of products are summed as 64-bit integers. They
+// begin with minus all the exponents that will be added, so that nothing need be masked.
 //
 // Contract of the whole file
 //   range    samples 0 to 2^52, both included: of 2^52 times 2^52 the upper half is
@@ -51,11 +50,12 @@ PIPPIN_HD double double_of(uint64_t x) {
 #endif
 }
 
-// A sample from an integer of 0 to 2^52. Cost: an addition and one of double precision.
+// A sample from an integer of 0 to 2^52. Cost: an integer addition and one operation of double
+// precision.
 PIPPIN_HD double from_integer(uint64_t x) { return double_of(x + exponent_lo) - two52; }
 
-// The bits of both halves of a b. The host's twin takes them from the whole product:
-// what rounding towards zero gives is exact, so that both are the same bit for bit.
+// The bits of both halves of a b. The host's twin takes them from the whole product. Rounding
+// towards zero makes both halves exact, so both give the same bits.
 struct halves {
   uint64_t hi, lo;
 };
@@ -78,11 +78,11 @@ PIPPIN_HD uint64_t product_high(double a, double b) {
 #endif
 }
 
-// What columns begin with that will have so many upper and lower halves added.
+// What a column begins with to which that many upper and lower halves will be added.
 PIPPIN_HD constexpr uint64_t exponents(uint64_t his, uint64_t los) { return 0 - (his * exponent_hi + los * exponent_lo); }
 
-// sums += v t: L columns; returns what the one above them gets. Cost: L products; L
-// 64-bit additions of three operands.
+// sums += v t: L columns. Returns what belongs to the column above them.
+// Cost: L products; L 64-bit additions of three operands.
 template <int L>
 PIPPIN_HD uint64_t add_row(uint64_t* sums, const double* v, double t) {
   uint64_t above = 0;
@@ -95,26 +95,26 @@ PIPPIN_HD uint64_t add_row(uint64_t* sums, const double* v, double t) {
   return above;
 }
 
-// The 2L columns of a^2, each less exponents that it will have added: `later` of a
-// column, an even number. Products of two samples are summed once and doubled, and come
-// in pairs, so that an addition takes two of them.
+// The 2L columns of a^2, each minus the exponents that it will have added: `later` of a column,
+// an even number. Products of two different samples are summed once and doubled. They come in
+// pairs, so that one addition takes two of them.
 //
 //      column     0     1     2     3     4     5         L = 3
 //      twice          a0a1  a0a2  a1a2
 //      once     a0a0        a1a1        a2a2              and upper halves one to the right
 //
-// put(c, sum) gets column after column. Cost: L(L+1)/2 products.
+// put(c, sum) gets one column after the other. Cost: L(L+1)/2 products.
 template <int L>
 struct squares {
-  // The products of two samples that have their lower half in column c.
+  // How many products of two samples have their lower half in column c.
   PIPPIN_HD static constexpr int pairs(int c) { return c < 1 || c > 2 * L - 3 ? 0 : (c - 1) / 2 - (c < L ? 0 : c - L + 1) + 1; }
   template <class Later>
   PIPPIN_HD static constexpr uint64_t begin(int c, const Later& later) {
     return exponents(pairs(c - 1), pairs(c)) - (0 - (exponents(c % 2, 1 - c % 2) + later(c))) / 2;
   }
 
-  // Column C: sum is what it has so far, next what the one above has, above the upper
-  // half of a square.
+  // Column C. sum is what it has so far, next what the column above has, and above the upper
+  // half of the last square.
   template <int C, class Later, class Put>
   PIPPIN_HD static void column(const double* a, uint64_t& sum, uint64_t& above, const Later& later, const Put& put) {
     constexpr int from = C < L ? 0 : C - L + 1, n = pairs(C);
@@ -149,8 +149,8 @@ struct squares {
   }
 };
 
-// Column C of a b, of K and L samples: sum is what it has so far, next what the one
-// above gets. Cost: as many products as it has.
+// Column C of a b, of K and L samples. sum is what it has so far, next what the column above
+// gets. Cost: as many products as the column has.
 template <int K, int L, int C>
 PIPPIN_HD void product_column(const double* a, const double* b, uint64_t& sum, uint64_t& next) {
   constexpr int from = C < L ? 0 : C - L + 1, n = (C < K ? C : K - 1) - from + 1;

@@ -92,7 +92,8 @@ struct group {
   // Of member 0's lowest column only the carry is wanted, which is one if there is
   // anything to clear: where all threads are member 0 the lower half of p0 q is left out.
   template <bool Row>
-  __device__ __forceinline__ uint64_t step(uint64_t* sums, uint64_t top, double& q, const double* p, uint64_t np0, const double* a, double b) const {
+  __device__ __forceinline__ uint64_t step(uint64_t* sums, uint64_t top, double& q, const double* p, uint64_t np0,
+                                           const double* a, double b) const {
     using namespace sampled;
     const double by = q;
     uint64_t above, above_row = 0, carry, lowest = 0;

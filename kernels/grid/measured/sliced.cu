@@ -57,12 +57,14 @@ struct sliced {
   // What a warp has in shared memory: rows of both operands, and of the product.
   struct rows {
     uint32_t *a, *b, *c;
-    __device__ __forceinline__ explicit rows(uint32_t* shared) : a(shared + threadIdx.x / warp::size * (4 * Bits)), b(a + Bits), c(b + Bits) {}
+    __device__ __forceinline__ explicit rows(uint32_t* shared)
+        : a(shared + threadIdx.x / warp::size * (4 * Bits)), b(a + Bits), c(b + Bits) {}
   };
 
   // The same with rows in shared memory and multiply(rows), which writes the product.
   template <class Multiply>
-  __device__ __forceinline__ static void staged(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n, uint32_t* shared, const Multiply& multiply) {
+  __device__ __forceinline__ static void staged(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n,
+                                                uint32_t* shared, const Multiply& multiply) {
     const uint32_t lane = threadIdx.x % warp::size;
     const rows s(shared);
     map(n, [&](uint64_t mine, bool there) {

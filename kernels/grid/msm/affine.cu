@@ -2,7 +2,8 @@
 // and these additions share an inverse. Compiled for one curve and group.
 //
 // An addition of affine points is 5M + 1S once its denominator is inverted, an XYZZ one
-// 8M + 2S. A block takes rows of affine_threads tasks, a task of each row to a thread, and keeps the sums of all of them in memory. A step adds one entry to each:
+// 8M + 2S. A block takes rows of affine_threads tasks, a task of each row to a thread, and keeps
+// the sums of all of them in memory. A step adds one entry to each:
 //
 //   there     every thread multiplies up the denominators of its additions
 //   inverse   a warp multiplies the threads' products up by four, inverts 32 of them, and

@@ -26,7 +26,8 @@ __device__ __forceinline__ bool is_special(const hot_field::elem& xa, const hot_
 }
 
 // The sum of points on a chord, inverse = 1/(b.x - a.x). Cost: 2M + S.
-__device__ __forceinline__ affine<hot_field> chord_sum(const affine<hot_field>& a, const affine<hot_field>& b, const hot_field::elem& inverse) {
+__device__ __forceinline__ affine<hot_field> chord_sum(const affine<hot_field>& a, const affine<hot_field>& b,
+                                                       const hot_field::elem& inverse) {
   using F = hot_field;
   const auto slope = F::mul(F::sub(b.y, a.y), inverse);
   const auto x = F::sub(F::sub(F::sqr(slope), a.x), b.x);

@@ -137,7 +137,8 @@ PIPPIN_KERNEL_SHARED((1024), bins_scatter)
   uint32_t *const places = shared;                   // of a bin: where its next entry goes in the tile
   uint32_t *const to = places + bins;                // from the place in the tile to that in memory
   uint32_t *const tile_buckets = to + bins;
-  uint16_t *const tile_entries = reinterpret_cast<uint16_t*>(tile_buckets + each * windows);  // row * each + the scalar's place in the tile, and the sign
+  // row * each + the scalar's place in the tile, and the sign
+  uint16_t *const tile_entries = reinterpret_cast<uint16_t*>(tile_buckets + each * windows);
   const digit_shape shape = {(uint32_t)c, (uint32_t)windows, (uint32_t)sets};
   const bin_range range(shape, shift);
   const uint32_t t = threadIdx.x;

@@ -46,7 +46,8 @@ struct bin_tile {
 // Block x is tile x, and there is one. next: [bin] the end of its entries. Every thread
 // calls, and waits for the others; found is shared memory.
 // Cost: one warp log of bins to the base of 32 loads, one after the other.
-__device__ __forceinline__ bin_tile find_tile(const uint32_t* first, const uint32_t* next, const uint32_t* tiles, uint64_t bins, uint32_t* found) {
+__device__ __forceinline__ bin_tile find_tile(const uint32_t* first, const uint32_t* next, const uint32_t* tiles,
+                                              uint64_t bins, uint32_t* found) {
   const uint32_t at = blockIdx.x, lane = threadIdx.x;
   if (lane < warp::size) {
     // The last bin that has at most `at` tiles before it is one of n from b on.
@@ -78,7 +79,8 @@ __device__ __forceinline__ void load_rests(uint32_t* b, const uint32_t* keys, co
 // keys: halves of words. counts: [bucket of all sets], zero before. Shared memory: a
 // word a bucket of a bin.
 PIPPIN_KERNEL_SHARED((512), rest_count)
-(const uint32_t* first, const uint32_t* next, const uint32_t* tiles, uint64_t bins, uint64_t shift, const uint32_t* keys, uint32_t* counts) {
+(const uint32_t* first, const uint32_t* next, const uint32_t* tiles, uint64_t bins, uint64_t shift,
+ const uint32_t* keys, uint32_t* counts) {
   __shared__ uint32_t found;
   PIPPIN_DYNAMIC_SHARED(seen);
   const uint32_t t = threadIdx.x, buckets = 1u << shift;

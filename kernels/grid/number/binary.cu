@@ -46,7 +46,8 @@ struct batch : elements<F::bits / 32> {
   // rows are a warp's elements in shared memory, one a lane; four words lie between
   // them, so that lanes that read their own meet in few banks.
   struct rows {
-    static constexpr uint32_t pitch = element_words + binary_pad, words = warp::size * pitch, quads = element_words < 4 ? 1 : element_words / 4;
+    static constexpr uint32_t pitch = element_words + binary_pad, words = warp::size * pitch,
+                              quads = element_words < 4 ? 1 : element_words / 4;
     uint32_t* shared;
     // The row of each lane, and the rows behind these.
     __device__ __forceinline__ uint64_t* mine() const { return reinterpret_cast<uint64_t*>(shared + threadIdx.x % warp::size * pitch); }

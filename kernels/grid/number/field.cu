@@ -76,7 +76,8 @@ struct polynomials {
 
 // r[i] = a[i] b[i], a[i]^2 or 1/a[i], which is 0 for 0, as op says. r may be a or b.
 PIPPIN_KERNEL_SHARED((256), wide_binary)
-(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint64_t length, uint64_t degree, uint64_t k3,
+(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint64_t length,
+ uint64_t degree, uint64_t k3,
  uint64_t k2, uint64_t k1, uint64_t n, uint32_t* bad) {
   PIPPIN_DYNAMIC_SHARED(shared);
   const uint32_t w = (uint32_t)length;
@@ -122,7 +123,8 @@ PIPPIN_KERNEL_SHARED((256), wide_binary)
 
 // r[i] = a[i] + b[i]; r may be a or b.
 PIPPIN_KERNEL((256), binary_add)
-(const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint64_t length, uint64_t degree, uint64_t n, uint32_t* bad) {
+(const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint64_t length, uint64_t degree,
+ uint64_t n, uint32_t* bad) {
   const uint32_t wrong = degree % 32 ? 0xffffffffu << degree % 32 : 0;
   for (uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; at < n * length; at += (uint64_t)gridDim.x * blockDim.x) {
     const uint64_t i = at / length, k = at - i * length;

@@ -64,7 +64,8 @@ struct grouped {
   }
 
   // All threads of a warp go along, whatever the modulus is.
-  __device__ __forceinline__ static void residue(group& g, uint64_t op, const uint32_t* a, const uint32_t* b, const uint32_t* p, const uint32_t* factor,
+  __device__ __forceinline__ static void residue(group& g, uint64_t op, const uint32_t* a, const uint32_t* b,
+                                                 const uint32_t* p, const uint32_t* factor,
                                                  uint32_t* r, uint64_t element, bool counts, uint32_t* bad) {
     const bool sums = op == number_add || op == number_sub;
     const bool right = take(g, p, !sums, element, counts, bad);
@@ -133,7 +134,8 @@ struct grouped {
 
   // Number i. What is needed at the end is computed again, since registers are few.
   __device__ __forceinline__ static void power(group& g, const table& t, uint32_t i, const uint32_t* a, uint64_t a_step, const uint32_t* e,
-                                               uint64_t exponent_words, uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step,
+                                               uint64_t exponent_words, uint64_t exponent_step, const uint32_t* moduli,
+                                               uint64_t modulus_step,
                                                const uint32_t* factors, uint32_t* r, uint64_t element, bool counts, uint32_t* bad) {
     const bool right = take(g, moduli + i * modulus_step, true, element + i, counts, bad);
     const place at = {g, element + i, counts && right, bad};
@@ -172,9 +174,11 @@ PIPPIN_KERNEL((128, PIPPIN_BLOCKS), grouped_residue)
   // A block's threads go on together, for as long as its first has a number: what is the
   // same for all of them is known to the compiler, who else cuts the code at a shuffle.
 #pragma unroll 1
-  for (uint64_t first = blockIdx.x * (blockDim.x / PIPPIN_THREADS); first < n; first += (uint64_t)gridDim.x * (blockDim.x / PIPPIN_THREADS)) {
+  for (uint64_t first = blockIdx.x * (blockDim.x / PIPPIN_THREADS); first < n;
+       first += (uint64_t)gridDim.x * (blockDim.x / PIPPIN_THREADS)) {
     const uint64_t mine = first + threadIdx.x / PIPPIN_THREADS, i = mine < n ? mine : n - 1;
-    grouped_here::residue(g, op, a + i * a_step, b ? b + i * b_step : b, moduli + i * modulus_step, factors + i * modulus_step, r + i * PIPPIN_WORDS,
+    grouped_here::residue(g, op, a + i * a_step, b ? b + i * b_step : b, moduli + i * modulus_step,
+                          factors + i * modulus_step, r + i * PIPPIN_WORDS,
                           element + i, mine < n, bad);
   }
 }
@@ -182,7 +186,8 @@ PIPPIN_KERNEL((128, PIPPIN_BLOCKS), grouped_residue)
 // r[i] = a[i]^e[i] mod m[i]; r may be a. table has power_entries times the words of a
 // thread for each of the grid. Neither time nor addresses depend on a or e.
 PIPPIN_KERNEL((128, PIPPIN_BLOCKS), grouped_power)
-(const uint32_t* a, uint64_t a_step, const uint32_t* e, uint64_t exponent_words, uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step,
+(const uint32_t* a, uint64_t a_step, const uint32_t* e, uint64_t exponent_words, uint64_t exponent_step,
+ const uint32_t* moduli, uint64_t modulus_step,
  const uint32_t* factors, uint32_t* r, uint64_t n, uint64_t element, uint32_t* table, uint32_t* bad) {
   __shared__ uint64_t room[grouped_here::group::room];
   grouped_here::group g = grouped_here::group::of(threadIdx.x, room);
@@ -191,7 +196,8 @@ PIPPIN_KERNEL((128, PIPPIN_BLOCKS), grouped_power)
 #pragma unroll 1
   for (uint64_t first = blockIdx.x * (blockDim.x / PIPPIN_THREADS); first < n; first += threads / PIPPIN_THREADS) {
     const uint64_t mine = first + threadIdx.x / PIPPIN_THREADS;
-    grouped_here::power(g, t, (uint32_t)(mine < n ? mine : n - 1), a, a_step, e, exponent_words, exponent_step, moduli, modulus_step, factors, r, element,
+    grouped_here::power(g, t, (uint32_t)(mine < n ? mine : n - 1), a, a_step, e, exponent_words, exponent_step,
+                        moduli, modulus_step, factors, r, element,
                         mine < n, bad);
   }
 }

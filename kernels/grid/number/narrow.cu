@@ -37,7 +37,8 @@ struct narrow {
     return x;
   }
 
-  __device__ __forceinline__ static void product(const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint64_t n) {
+  __device__ __forceinline__ static void product(const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step,
+                                                 uint32_t* r, uint64_t n) {
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
       const num x = load_words<N>(a + i * a_step);
       mp::num<2 * N> z;
@@ -55,8 +56,10 @@ struct narrow {
     }
   }
 
-  __device__ __forceinline__ static void residue(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, const uint32_t* moduli,
-                                                 uint64_t modulus_step, const uint32_t* factors, uint32_t* r, uint64_t n, uint64_t element, uint32_t* bad) {
+  __device__ __forceinline__ static void residue(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b,
+                                                 uint64_t b_step, const uint32_t* moduli,
+                                                 uint64_t modulus_step, const uint32_t* factors, uint32_t* r,
+                                                 uint64_t n, uint64_t element, uint32_t* bad) {
     const bool sums = op == number_add || op == number_sub;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
       modulus m;
@@ -104,8 +107,10 @@ struct narrow {
     }
   };
 
-  __device__ __forceinline__ static void power(const table& t, const uint32_t* a, uint64_t a_step, const uint32_t* e, uint64_t exponent_words,
-                                               uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step, const uint32_t* factors, uint32_t* r,
+  __device__ __forceinline__ static void power(const table& t, const uint32_t* a, uint64_t a_step, const uint32_t* e,
+                                               uint64_t exponent_words,
+                                               uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step,
+                                               const uint32_t* factors, uint32_t* r,
                                                uint64_t n, uint64_t element, uint32_t* bad) {
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (uint64_t)gridDim.x * blockDim.x) {
       modulus m;
@@ -150,10 +155,12 @@ PIPPIN_KERNEL((128), narrow_residue)
 // r[i] = a[i]^e[i] mod m[i]; r may be a. table has power_entries numbers for each
 // thread of the grid. Neither time nor addresses depend on a or e.
 PIPPIN_KERNEL((128), narrow_power)
-(const uint32_t* a, uint64_t a_step, const uint32_t* e, uint64_t exponent_words, uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step,
+(const uint32_t* a, uint64_t a_step, const uint32_t* e, uint64_t exponent_words, uint64_t exponent_step,
+ const uint32_t* moduli, uint64_t modulus_step,
  const uint32_t* factors, uint32_t* r, uint64_t n, uint64_t element, uint32_t* table, uint32_t* bad) {
   const uint64_t threads = (uint64_t)gridDim.x * blockDim.x, thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  narrow_here::power({table + thread, threads}, a, a_step, e, exponent_words, exponent_step, moduli, modulus_step, factors, r, n, element, bad);
+  narrow_here::power({table + thread, threads}, a, a_step, e, exponent_words, exponent_step, moduli, modulus_step,
+                     factors, r, n, element, bad);
 }
 
 }  // namespace pippin::grid

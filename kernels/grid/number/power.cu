@@ -102,7 +102,8 @@ struct powers {
   };
 
   // r = x^e mod p; one is R mod p. Threads without a number run along and write nothing.
-  __device__ __forceinline__ static void power(const group& g, const table& t, const uint32_t* x, const uint32_t* e, uint64_t exponent_words,
+  __device__ __forceinline__ static void power(const group& g, const table& t, const uint32_t* x, const uint32_t* e,
+                                               uint64_t exponent_words,
                                                const uint32_t* p, const uint32_t* one, uint32_t* r, bool writes) {
     double y[L], acc[L];
     load(g, y, p);

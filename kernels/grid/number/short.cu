@@ -35,7 +35,8 @@ struct short_batch : elements<Words> {
     }
   }
 
-  __device__ __forceinline__ static void run(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint32_t degree,
+  __device__ __forceinline__ static void run(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b,
+                                             uint64_t b_step, uint32_t* r, uint32_t degree,
                                              const field& f, uint64_t n, uint32_t* bad) {
     constexpr int words = field::words;
     const uint32_t wrong = degree % 32 ? 0xffffffffu << degree % 32 : 0;
@@ -69,7 +70,8 @@ using short_batch_here = short_batch<PIPPIN_WORDS>;
 // r[i] = a[i] b[i], a[i]^2 or 1/a[i], which is 0 for 0, as op says. r may be a or b. The
 // tail is tail1 x^64 + tail0.
 PIPPIN_KERNEL((128), short_binary)
-(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint64_t degree, uint64_t tail0, uint64_t tail1,
+(uint64_t op, const uint32_t* a, uint64_t a_step, const uint32_t* b, uint64_t b_step, uint32_t* r, uint64_t degree,
+ uint64_t tail0, uint64_t tail1,
  uint64_t n, uint32_t* bad) {
   short_batch_here::field f;
   f.tail[0] = tail0;

@@ -109,7 +109,8 @@ PIPPIN_KERNEL_SHARED((256), wide_mul)
 // r[i] = the operation `op` of a[i] and b[i] modulo m[i], numbers of `words` words but
 // for those that are reduced, of a_words. r may be a or b; an a of 0 is the number 1.
 PIPPIN_KERNEL_SHARED((256), wide_residue)
-(uint64_t op, const uint32_t* a, uint64_t a_words, uint64_t a_step, const uint32_t* b, uint64_t b_step, const uint32_t* moduli, uint64_t modulus_step,
+(uint64_t op, const uint32_t* a, uint64_t a_words, uint64_t a_step, const uint32_t* b, uint64_t b_step,
+ const uint32_t* moduli, uint64_t modulus_step,
  uint32_t* r, uint64_t length, uint64_t n, uint64_t element, uint32_t* bad) {
   PIPPIN_DYNAMIC_SHARED(shared);
   const uint32_t words = (uint32_t)length;
@@ -175,7 +176,8 @@ PIPPIN_KERNEL_SHARED((256), wide_residue)
 // The state of a power is 16 powers of its base and what is computed so far, in
 // Montgomery form, `words` words each: power_entries + 1 of them for each of n numbers.
 PIPPIN_KERNEL_SHARED((256), wide_power_begin)
-(const uint32_t* a, uint64_t a_step, const uint32_t* moduli, uint64_t modulus_step, uint64_t length, uint64_t n, uint64_t element, uint32_t* states,
+(const uint32_t* a, uint64_t a_step, const uint32_t* moduli, uint64_t modulus_step, uint64_t length, uint64_t n,
+ uint64_t element, uint32_t* states,
  uint32_t* bad) {
   PIPPIN_DYNAMIC_SHARED(shared);
   const uint32_t words = (uint32_t)length;
@@ -204,7 +206,8 @@ PIPPIN_KERNEL_SHARED((256), wide_power_begin)
 // Goes on with n powers: `windows` windows of their exponents below the number `from`
 // of them, and to the end with `last`. All entries are read for each window.
 PIPPIN_KERNEL_SHARED((256), wide_power)
-(const uint32_t* e, uint64_t exponent_words, uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step, uint32_t* r, uint64_t length,
+(const uint32_t* e, uint64_t exponent_words, uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step,
+ uint32_t* r, uint64_t length,
  uint64_t n, uint64_t from, uint64_t windows, flag last, uint32_t* states) {
   PIPPIN_DYNAMIC_SHARED(shared);
   const uint32_t words = (uint32_t)length;

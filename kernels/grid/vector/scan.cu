@@ -77,7 +77,8 @@ __device__ __forceinline__ typename F::elem taken(const Op& op, const uint32_t* 
 // has scan_threads elements for each tile. A tile with fewer elements than others gets
 // something: it is the last, which nobody needs.
 template <Field F, class Op>
-__device__ __forceinline__ void reduce_tile(const Op& op, const uint32_t* in, const places::positions& at, uint32_t* parts, uint32_t* out, uint32_t* shared) {
+__device__ __forceinline__ void reduce_tile(const Op& op, const uint32_t* in, const places::positions& at,
+                                            uint32_t* parts, uint32_t* out, uint32_t* shared) {
   typename F::elem x = taken<F>(op, in, at);
   F::store(parts + ((uint64_t)blockIdx.x * scan_threads + threadIdx.x) * F::words, x);
   x = block::fold<scan_threads>(x, block::elements<F, scan_threads>{shared}, op);
@@ -90,7 +91,8 @@ __device__ __forceinline__ void reduce_tile(const Op& op, const uint32_t* in, co
 // first position gets nothing. in and out may be the same. parts has what reduce_tile
 // kept; null: nobody reduced.
 template <Field F, class Op>
-__device__ __forceinline__ void scan_tile_of(const Op& op, const uint32_t* in, uint32_t* out, const places::positions& at, const uint32_t* parts,
+__device__ __forceinline__ void scan_tile_of(const Op& op, const uint32_t* in, uint32_t* out,
+                                             const places::positions& at, const uint32_t* parts,
                                              const uint32_t* before, bool exclusive, uint32_t* all, uint32_t* shared) {
   const uint64_t first = (uint64_t)blockIdx.x * scan_tile + threadIdx.x * scan_each;
   const uint64_t end = first + scan_each < at.n ? first + scan_each : at.n;
@@ -130,7 +132,8 @@ PIPPIN_KERNEL((128), products_scan)
 
 // out[b] = the value of tile b at z: positions are coefficients, the highest
 // first; backwards, position j is place n-1-j. powers begins with z.
-PIPPIN_KERNEL((128), divide_reduce)(const uint32_t* in, uint64_t n, flag backwards, const uint32_t* powers, uint32_t* parts, uint32_t* out) {
+PIPPIN_KERNEL((128), divide_reduce)(const uint32_t* in, uint64_t n, flag backwards, const uint32_t* powers,
+                                    uint32_t* parts, uint32_t* out) {
   alignas(16) __shared__ uint32_t shared[block::elements<field, scan_threads>::words];
   const horner<field> op = {field::load(powers), powers + block::log2(scan_each) * words};
   reduce_tile<field>(op, in, places::positions{n, backwards != 0}, parts, out, shared);
@@ -139,7 +142,8 @@ PIPPIN_KERNEL((128), divide_reduce)(const uint32_t* in, uint64_t n, flag backwar
 // Exclusively: position j gets the value at z of the positions before it, which is
 // a coefficient of the quotient by X - z; all gets the value, the remainder.
 PIPPIN_KERNEL((128), divide_scan)
-(const uint32_t* in, uint32_t* out, uint64_t n, flag backwards, const uint32_t* powers, const uint32_t* parts, const uint32_t* before, uint32_t* all) {
+(const uint32_t* in, uint32_t* out, uint64_t n, flag backwards, const uint32_t* powers, const uint32_t* parts,
+ const uint32_t* before, uint32_t* all) {
   alignas(16) __shared__ uint32_t shared[block::elements<field, scan_threads>::words];
   const horner<field> op = {field::load(powers), powers + block::log2(scan_each) * words};
   scan_tile_of<field>(op, in, out, places::positions{n, backwards != 0}, parts, before, true, all, shared);
