@@ -3,7 +3,6 @@ package archtest
 import (
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,21 +20,14 @@ var (
 	data    = regexp.MustCompile("(^|`)\\s*(\\{\"|\"[a-z_]+\": )")
 )
 
-// compiled are the folders of sources whose text is in the digest of the compiled kernels: their
-// lines are wrapped when the kernels are compiled next.
-var compiled = []string{"kernels/block/", "kernels/grid/", "kernels/thread/", "kernels/warp/"}
-
 // made finds the line that says that a file was generated, which may come after a comment.
 var made = regexp.MustCompile(`(?m)^(?://|/\*|#) Code generated `)
 
 // TestLinesAreShort: no line that somebody wrote, of Go, CUDA or a script, is longer than a
-// reader's window. Excepted are generated files, testdata, addresses, JSON in tests,
-// directives of the go command and, for now, what is compiled for cards.
+// reader's window. Excepted are generated files, testdata, addresses, JSON in tests and
+// directives of the go command.
 func TestLinesAreShort(t *testing.T) {
 	for file, text := range written(t) {
-		if path.Ext(file) != ".go" && slices.ContainsFunc(compiled, func(at string) bool { return isAt(file, at) }) {
-			continue
-		}
 		for n, line := range strings.Split(text, "\n") {
 			have := utf8.RuneCountInString(address.ReplaceAllString(line, ""))
 			if have <= longest || strings.HasPrefix(line, "//go:") || strings.HasSuffix(file, "_test.go") && data.MatchString(line) {
@@ -44,15 +36,6 @@ func TestLinesAreShort(t *testing.T) {
 			t.Errorf("%s:%d has %d characters, %d at most should be in a line", file, n+1, have, longest)
 		}
 	}
-}
-
-// isAt reports whether a path is below a folder, which ends in a slash, or one of a pattern.
-func isAt(file, at string) bool {
-	if strings.HasSuffix(at, "/") {
-		return strings.HasPrefix(file, at)
-	}
-	ok, err := path.Match(at, file)
-	return ok && err == nil
 }
 
 // written returns what somebody wrote: sources, and scripts, whose names may have no ending.
