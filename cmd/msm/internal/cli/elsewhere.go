@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/plugin"
+)
+
+// The programs behind msm. They have commands that need much to be compiled: gnark's provers and
+// what draws plots, or NATS's server.
+const (
+	proverProgram  = "msm-prove"
+	clusterProgram = "msm-cluster"
+)
+
+// Part is a command that only one of the programs behind msm is linked with. msm knows no more of
+// it than this, and becomes that program when it is called: with the same arguments, in the same
+// process, so that signals, terminals and exit statuses are those of the command.
+type Part struct {
+	program    string
+	parent     string // "" is the root
+	use, short string
+}
+
+// Parts are the commands of the programs behind msm.
+var (
+	BenchProve    = Part{proverProgram, "bench", "prove", "Time proofs of one or more backends and of gnark, in alternating runs"}
+	BenchSetup    = Part{proverProgram, "bench", "setup", "Time how long the keys of circuits take to make on one or more backends"}
+	BenchCeremony = Part{proverProgram, "bench", "ceremony", "Time the parts of a ceremony for Groth16's keys (gnark's mpcsetup)"}
+	BenchCold     = Part{proverProgram, "bench", "cold", "Time first proofs, from a proving key in a file or from the program's start"}
+	BenchCells    = Part{proverProgram, "bench", "cells", "Time EIP-7594's cells and KZG proofs of blobs"}
+	BenchPlot     = Part{proverProgram, "bench", "plot", "Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's"}
+	Plan          = Part{proverProgram, "", "plan", "Say how MSMs, or those of a proof, would be computed on a card, and what they take"}
+	Key           = Part{proverProgram, "", "key", "Tell what gnark's key files are, check them, write them in another form"}
+	Cluster       = Part{clusterProgram, "", "cluster", "Prove on several machines"}
+
+	parts = []Part{BenchProve, BenchSetup, BenchCeremony, BenchCold, BenchCells, BenchPlot, Plan, Key, Cluster}
+)
+
+// Link has this program be linked with a part, of which fill makes the command.
+func (a *App) Link(p Part, fill func(*cobra.Command)) {
+	if a.linked == nil {
+		a.linked = map[Part]func(*cobra.Command){}
+	}
+	a.linked[p] = fill
+}
+
+// addParts gives a command the parts that belong below it: whole where this program has them,
+// else as doors to the program that does.
+func (a *App) addParts(c *cobra.Command, parent string) {
+	for _, p := range parts {
+		if p.parent != parent {
+			continue
+		}
+		sub := &cobra.Command{Use: p.use, Short: p.short}
+		if fill := a.linked[p]; fill != nil {
+			fill(sub)
+		} else {
+			a.leadTo(sub, p.program)
+		}
+		c.AddCommand(sub)
+	}
+}
+
+// program is the annotation of a command that another program has.
+const program = "program"
+
+// leadTo makes a command a door. It parses nothing: help, completion and what is wrong with flags
+// are the other program's too.
+func (a *App) leadTo(c *cobra.Command, to string) {
+	c.Annotations = map[string]string{program: to}
+	c.DisableFlagParsing = true
+	c.RunE = func(*cobra.Command, []string) error { return a.handOver(to) }
+	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		_ = a.handOver(to) // without the program there is nothing to choose from
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// handOver continues as another program, with the arguments of this one. It returns if it cannot.
+func (a *App) handOver(program string) error {
+	path, err := a.findProgram(program)
+	if err != nil {
+		return err
+	}
+	return become(path, a.args)
+}
+
+// findProgram returns the path of a program behind msm: beside msm, or else in PATH. It is
+// trusted as plugins are.
+func (a *App) findProgram(name string) (string, error) {
+	file := name
+	if runtime.GOOS == "windows" {
+		file += ".exe"
+	}
+	dirs, err := a.programDirs()
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(dir, file)
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		found, err := plugin.Find(name, plugin.Search{File: path})
+		return found.Path, err
+	}
+	return "", fmt.Errorf("this command is in the program %s, which is neither beside this one nor in PATH: "+
+		"\"make build\" in the sources of pippin makes bin/msm and bin/%s", name, name)
+}
+
+// programDirs returns the folders for programs, that of msm first. A relative entry of PATH would
+// make what is executed depend on where one stands, so it is left out.
+func (a *App) programDirs() ([]string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return nil, err
+	}
+	inPath := slices.DeleteFunc(filepath.SplitList(a.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) })
+	return append([]string{filepath.Dir(self)}, inPath...), nil
+}
+
+// exited is the exit status of the program that did this one's work, and has said why.
+type exited int
+
+func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

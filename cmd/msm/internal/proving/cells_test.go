@@ -1,0 +1,13 @@
+package proving
+
+import "testing"
+
+func TestBenchCellsRefuses(t *testing.T) {
+	for _, args := range [][]string{{"--blobs", "0"}, {"--blobs", "x"}, {"--blobs", "9999"},
+		{"--count", "0"}, {"--format", "gobench"}, {"--backend", ""}} {
+		if status, out, errs := msm(t, &cli.App{Open: nothingOpens(t)},
+			append([]string{"bench", "cells"}, args...)...); status != cli.ExitUsage || out != "" || errs == "" {
+			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
+		}
+	}
+}
