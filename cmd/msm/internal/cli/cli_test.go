@@ -8,7 +8,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,82 +18,32 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/inventory"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report/plots"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
-// isProgress is whether a command says how far it is, as it does on a slow machine only.
-func isProgress(line []byte) bool { return bytes.HasPrefix(line, []byte("msm: [")) }
-
-// said keeps what a command says on stderr, without its progress.
-type said struct{ bytes.Buffer }
-
-func (s *said) Write(line []byte) (int, error) {
-	if isProgress(line) {
-		return len(line), nil
-	}
-	return s.Buffer.Write(line)
-}
-
-// cli runs one command line in this process.
+// cli runs one command line in this process, which can draw.
 func cli(t *testing.T, a *App, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	var out bytes.Buffer
-	var errs said
-	a.Stdout, a.Stderr = &out, &errs
+	a.Draw = &Drawing{MSMs: plots.WritePlot, Numbers: plots.PlotNumbers, CardTable: plots.PlotCardTable}
 	if a.Getenv == nil {
-		a.Getenv = func(key string) string {
-			if key == "PIPPIN_CACHE" {
-				return filepath.Join(os.TempDir(), "unused: tests name a cache")
-			}
-			return ""
-		}
+		a.Getenv = clitest.Getenv
 	}
-	status = Run(t.Context(), a, args)
-	return status, out.String(), errs.String()
+	return clitest.Output(func(out, errs io.Writer) int {
+		a.Stdout, a.Stderr = out, errs
+		return Run(t.Context(), a, args)
+	})
 }
 
 // tiny is a bench small enough for a test.
 func tiny(t *testing.T, more ...string) []string {
 	return append([]string{"bench", "--size", "40,2^7", "--count", "2", "--cache", t.TempDir()}, more...)
-}
-
-// wrongOpener opens the CPU backend, but "wrong" answers wrongly.
-func wrongOpener(_ context.Context, name string) (backend.Backend, error) {
-	switch name {
-	case "wrong":
-		return wrong{cpu.New(cpu.Options{})}, nil
-	case "reference":
-		return cpu.NewReference(), nil
-	case "cpu":
-		return cpu.New(cpu.Options{}), nil
-	}
-	return nil, fmt.Errorf("%w: unknown backend %q", backend.ErrUnavailable, name)
-}
-
-// nothingOpens is an opener for what must fail before a backend is opened.
-func nothingOpens(t *testing.T) func(context.Context, string) (backend.Backend, error) {
-	return func(_ context.Context, name string) (backend.Backend, error) {
-		t.Errorf("%s is opened", name)
-		return nil, backend.ErrUnavailable
-	}
-}
-
-type wrong struct{ backend.Backend }
-
-func (w wrong) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
-	out, err := w.Backend.MSM(ctx, jobs)
-	for i := range out {
-		out[i][0] ^= 1
-	}
-	return out, err
 }
 
 func TestBenchTable(t *testing.T) {
@@ -157,7 +107,7 @@ func TestBenchFiles(t *testing.T) {
 func TestBenchWrongAnswer(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "r.json")
-	status, table, errs := cli(t, &App{Open: wrongOpener}, tiny(t, "--backend", "cpu,wrong", "--check", "--format", "json", "--out", out)...)
+	status, table, errs := cli(t, &App{Open: clitest.WrongOpener}, tiny(t, "--backend", "cpu,wrong", "--check", "--format", "json", "--out", out)...)
 	if status != ExitFailed || !strings.Contains(table, "WRONG") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s, %s", status, errs, table)
 	}
@@ -172,7 +122,7 @@ func TestBenchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	calls := 0
 	a := &App{Getenv: func(string) string { return "" }, Open: func(ctx context.Context, name string) (backend.Backend, error) {
-		b, err := wrongOpener(ctx, name)
+		b, err := clitest.WrongOpener(ctx, name)
 		return counting{b, func() {
 			if calls++; calls == 4 { // of the second size
 				cancel(ended{syscall.SIGINT})
@@ -180,7 +130,7 @@ func TestBenchInterrupted(t *testing.T) {
 		}}, err
 	}}
 	var out bytes.Buffer
-	var errs said
+	var errs clitest.Said
 	a.Stdout, a.Stderr = &out, &errs
 	status := Run(ctx, a, tiny(t, "--format", "json"))
 	var r record.Record[report.Run]
@@ -198,7 +148,7 @@ func TestInterruptDuringMSM(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	errs, calls := make(saying, 1), 0
 	a := &App{Stderr: errs, Getenv: func(string) string { return "" }, Open: func(ctx context.Context, name string) (backend.Backend, error) {
-		b, err := wrongOpener(ctx, name)
+		b, err := clitest.WrongOpener(ctx, name)
 		return counting{b, func() {
 			if calls++; calls != 3 { // the second that is timed
 				return
@@ -227,7 +177,7 @@ func TestInterruptDuringMSM(t *testing.T) {
 type saying chan string
 
 func (s saying) Write(b []byte) (int, error) {
-	if !isProgress(b) {
+	if !clitest.IsProgress(b) {
 		s <- string(b)
 	}
 	return len(b), nil
@@ -237,7 +187,7 @@ func (s saying) Write(b []byte) (int, error) {
 func TestBenchFailure(t *testing.T) {
 	calls := 0
 	a := &App{Open: func(ctx context.Context, name string) (backend.Backend, error) {
-		b, err := wrongOpener(ctx, name)
+		b, err := clitest.WrongOpener(ctx, name)
 		return failing{b, func() bool { calls++; return calls == 5 }}, err
 	}}
 	status, out, errs := cli(t, a, tiny(t, "--format", "gobench")...)
@@ -312,7 +262,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestUnavailableBackend(t *testing.T) {
 	for _, verb := range []string{"bench", "verify"} {
-		status, out, errs := cli(t, &App{Open: wrongOpener}, verb, "--backend", "nothing")
+		status, out, errs := cli(t, &App{Open: clitest.WrongOpener}, verb, "--backend", "nothing")
 		if status != ExitFailed || out != "" || !strings.Contains(errs, "nothing") || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: status %d, %q, %q", verb, status, out, errs)
 		}
@@ -325,11 +275,11 @@ func TestVerify(t *testing.T) {
 	if status != ExitOK || errs != "" || !strings.Contains(out, "edge scalars") || strings.Contains(out, "FAILED") {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
-	status, out, errs = cli(t, &App{Open: wrongOpener}, append(args, "--backend", "cpu,wrong", "--group", "g1")...)
+	status, out, errs = cli(t, &App{Open: clitest.WrongOpener}, append(args, "--backend", "cpu,wrong", "--group", "g1")...)
 	if status != ExitFailed || !strings.Contains(out, "FAILED") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
-	status, out, errs = cli(t, &App{Open: wrongOpener}, append(args, "--backend", "wrong", "--group", "g1", "--format", "json")...)
+	status, out, errs = cli(t, &App{Open: clitest.WrongOpener}, append(args, "--backend", "wrong", "--group", "g1", "--format", "json")...)
 	var results []bench.Verified
 	if err := json.Unmarshal([]byte(out), &results); status != ExitFailed || err != nil || len(results) == 0 || results[0].Failed == 0 {
 		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
@@ -351,7 +301,7 @@ func TestBackendsAndDevices(t *testing.T) {
 			if name == "plugin:x" {
 				name = "cpu"
 			}
-			return wrongOpener(ctx, name)
+			return clitest.WrongOpener(ctx, name)
 		},
 	}
 	a.Getenv = func(key string) string {
@@ -464,7 +414,6 @@ func TestMeant(t *testing.T) {
 		{"bench --distribution unifrm", `did you mean "uniform"?`},
 		{"bench --path aren", `did you mean "arena"?`},
 		{"bench --format jsno", `did you mean "json"?`},
-		{"bench prove --circuit ecsda", `did you mean "ecdsa"?`},
 		{"bnech", `did you mean "bench"?`},
 	} {
 		status, _, errs := cli(t, &App{}, strings.Fields(c.args)...)
@@ -479,11 +428,10 @@ func TestMeant(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for args, want := range map[string]string{
-		"bench --curve ":         "bls12-381\n",
-		"bench --curve bn254,":   "bn254,bls12-381\n",
-		"bench --backend cpu,":   "cpu,cuda\n",
-		"bench prove --circuit ": "sha256-2k\n",
-		"verify --group ":        "g2\n",
+		"bench --curve ":       "bls12-381\n",
+		"bench --curve bn254,": "bn254,bls12-381\n",
+		"bench --backend cpu,": "cpu,cuda\n",
+		"verify --group ":      "g2\n",
 	} {
 		f := strings.Split(args, " ")
 		status, out, errs := cli(t, &App{}, append([]string{"__complete"}, f...)...)
@@ -511,21 +459,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestHelpExplainsStatus: the exit statuses are in the help of every command.
-func TestHelpExplainsStatus(t *testing.T) {
-	var all func(c *cobra.Command)
-	all = func(c *cobra.Command) {
-		args := append(strings.Fields(c.CommandPath())[1:], "--help")
-		if status, out, errs := cli(t, &App{}, args...); status != ExitOK || errs != "" || !strings.Contains(out, "exit status is") {
-			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
-		}
-		for _, sub := range c.Commands() {
-			all(sub)
-		}
-	}
-	all((&App{Getenv: func(string) string { return "" }}).root())
-}
-
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"help"}, {"bench", "--help"}, {"verify", "-h"}} {
 		if status, out, errs := cli(t, &App{}, args...); status != ExitOK || errs != "" || !strings.Contains(out, "Usage:") {
@@ -548,34 +481,15 @@ func TestCacheDir(t *testing.T) {
 	}
 }
 
-// TestStatusOfMistakes: what was mistyped has one status, whichever command it was given.
-func TestStatusOfMistakes(t *testing.T) {
-	for _, line := range []string{
-		"bench --backend nonsense", "bench prove --backend nonsense --hashes 1", "bench numbers --backend nonsense",
-		"verify --backend nonsense", "verify numbers --backend nonsense",
-		"tune --backend nonsense", "doctor --backend nonsense", "serve --backend nonsense",
-		"completion tcsh", "help nonsense", "help bench nonsense", "top a b", "version extra", "version --format xml",
-	} {
-		if status, out, errs := cli(t, &App{}, strings.Fields(line)...); status != ExitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
-			t.Errorf("%s: status %d, %s%s", line, status, errs, out)
-		}
-	}
-	for _, line := range []string{"help", "help bench", "help bench prove", "completion bash", "completion"} {
-		if status, out, errs := cli(t, &App{}, strings.Fields(line)...); status != ExitOK || out == "" || errs != "" {
-			t.Errorf("%s: status %d, %s", line, status, errs)
-		}
-	}
-}
-
 // TestNumbersCheckMemory: what does not fit is refused before a backend is opened.
 func TestNumbersCheckMemory(t *testing.T) {
 	little := func() (uint64, bool) { return 1 << 30, true }
 	args := []string{"bench", "numbers", "--op", "add", "--bits", "1024", "--n", "100000000", "--check"}
-	status, _, errs := cli(t, &App{Open: nothingOpens(t), Available: little}, args...)
+	status, _, errs := cli(t, &App{Open: clitest.NothingOpens(t), Available: little}, args...)
 	if status != ExitUsage || !strings.Contains(errs, "not enough memory") || !strings.Contains(errs, "--n") {
 		t.Errorf("status %d, %s", status, errs)
 	}
-	a := &App{Open: wrongOpener, Available: func() (uint64, bool) { return 1, true }}
+	a := &App{Open: clitest.WrongOpener, Available: func() (uint64, bool) { return 1, true }}
 	if status, _, errs := cli(t, a, "bench", "numbers", "--n", "4", "--count", "1", "--force"); status != ExitOK ||
 		!strings.Contains(errs, "starting nevertheless") {
 		t.Errorf("status %d, %s", status, errs)
@@ -611,26 +525,5 @@ func TestFormats(t *testing.T) {
 	if status, out, _ := cli(t, &App{}, "cache", "clear", "--cache", t.TempDir(), "--format", "json"); status != ExitOK ||
 		!strings.Contains(out, `"removed": 0`) {
 		t.Error(out)
-	}
-}
-
-// TestCountIsEnough: a record by the defaults has what compare needs.
-func TestCountIsEnough(t *testing.T) {
-	var samples []float64
-	for i := range report.Enough {
-		samples = append(samples, float64(100+i))
-	}
-	if u := report.Uncertainty(samples); math.IsInf(u, 0) {
-		t.Error("the range of a median is not known by", report.Enough)
-	}
-	if u := report.Uncertainty(samples[1:]); !math.IsInf(u, 0) {
-		t.Error("fewer would do")
-	}
-	root := (&App{Getenv: func(string) string { return "" }}).root()
-	for _, line := range []string{"bench", "bench prove", "bench numbers"} {
-		c, _, err := root.Find(strings.Fields(line))
-		if err != nil || c.Flag("count").DefValue != fmt.Sprint(report.Enough) {
-			t.Errorf("%s: %v", line, err)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/doctor"
 	"github.com/pippin-zk/pippin/plugin"
 )
@@ -38,7 +39,7 @@ func (d diagnosis) finding(check string, s doctor.State) string {
 
 func TestDoctor(t *testing.T) {
 	nothing := func(plugin.Search) []plugin.Found { return nil }
-	a := &App{Open: wrongOpener, Discover: nothing}
+	a := &App{Open: clitest.WrongOpener, Discover: nothing}
 	if status, d := diagnose(t, a); status != ExitOK || !strings.HasPrefix(d.finding("backend cpu", doctor.OK),
 		"opens: gnark-crypto") || d.finding("program", doctor.OK) != versions().String() {
 		t.Errorf("status %d, %+v", status, d)
@@ -55,11 +56,11 @@ func TestDoctor(t *testing.T) {
 	bad := func(plugin.Search) []plugin.Found {
 		return []plugin.Found{{Name: "cuda", Path: "/x/msm-backend-cuda", Problem: errors.New("others can write")}}
 	}
-	if status, d := diagnose(t, &App{Open: wrongOpener, Discover: bad}); status != ExitFailed ||
+	if status, d := diagnose(t, &App{Open: clitest.WrongOpener, Discover: bad}); status != ExitFailed ||
 		d.finding("plugin cuda", doctor.Failed) == "" {
 		t.Errorf("status %d, %+v", status, d)
 	}
-	if status, d := diagnose(t, &App{Open: wrongOpener, Discover: bad}, "--backend", "cpu"); status != ExitOK ||
+	if status, d := diagnose(t, &App{Open: clitest.WrongOpener, Discover: bad}, "--backend", "cpu"); status != ExitOK ||
 		d.finding("plugin cuda", doctor.Note) == "" {
 		t.Errorf("status %d, %+v", status, d)
 	}
@@ -72,7 +73,7 @@ func TestDoctor(t *testing.T) {
 
 func TestDoctorText(t *testing.T) {
 	nothing := func(plugin.Search) []plugin.Found { return nil }
-	a := &App{Open: wrongOpener, Discover: nothing}
+	a := &App{Open: clitest.WrongOpener, Discover: nothing}
 	status, out, errs := cli(t, a, "doctor", "--curve", "bn254", "--group", "g1")
 	if status != ExitOK || errs != "" || !strings.HasSuffix(out, "\nReady.\n") ||
 		!strings.Contains(out, "-> nothing but the backend cuda needs") {

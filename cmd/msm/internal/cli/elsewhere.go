@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
@@ -78,7 +80,10 @@ func (a *App) leadTo(c *cobra.Command, to string) {
 	c.DisableFlagParsing = true
 	c.RunE = func(*cobra.Command, []string) error { return a.handOver(to) }
 	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		_ = a.handOver(to) // without the program there is nothing to choose from
+		var done exited
+		if errors.As(a.handOver(to), &done) {
+			os.Exit(int(done)) // it has written the choices, where a process cannot become another
+		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
@@ -89,7 +94,19 @@ func (a *App) handOver(program string) error {
 	if err != nil {
 		return err
 	}
-	return become(path, a.args)
+	return become(path, a.args, append(os.Environ(), builtFrom+"="+build.This().Commit))
+}
+
+// builtFrom is the variable by which msm tells a program behind it of which commit it is.
+const builtFrom = "MSM_BUILT_FROM"
+
+// mismatch returns a warning where msm is of another commit than this program, as one is that was
+// built again without the other. "" is not known.
+func mismatch(msm, this string) string {
+	if msm == "" || this == "" || msm == this {
+		return ""
+	}
+	return fmt.Sprintf("msm was built from commit %s, the program behind it that has this command from %s: \"make build\" builds both", msm, this)
 }
 
 // findProgram returns the path of a program behind msm: beside msm, or else in PATH. It is
@@ -109,7 +126,10 @@ func (a *App) findProgram(name string) (string, error) {
 			continue
 		}
 		found, err := plugin.Find(name, plugin.Search{File: path})
-		return found.Path, err
+		if err != nil {
+			return "", fmt.Errorf("this command is in the program %s: %w", name, err)
+		}
+		return found.Path, nil
 	}
 	return "", fmt.Errorf("this command is in the program %s, which is neither beside this one nor in PATH: "+
 		"\"make build\" in the sources of pippin makes bin/msm and bin/%s", name, name)

@@ -9,8 +9,9 @@ import (
 )
 
 // become runs another program in this one's place, and returns its exit status as an error.
-func become(path string, args []string) error {
+func become(path string, args, env []string) error {
 	c := exec.Command(path, args...)
+	c.Env = env
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := c.Run()
 	var exit *exec.ExitError

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -27,7 +28,7 @@ func TestBenchNTT(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--way", "back"}, {"--size", "20"}, {"--size", "1"}, {"--count", "0"},
 		{"--batch", "0"}, {"--curve", "p256"}, {"--format", "gobench"}} {
-		if status, out, errs := cli(t, &App{Open: nothingOpens(t)},
+		if status, out, errs := cli(t, &App{Open: clitest.NothingOpens(t)},
 			append([]string{"bench", "ntt"}, args...)...); status != ExitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}

@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // A committed record of a table, its plot, and a record without tables.
 const (
-	tableRecord = "../../bench/results/h200/table-karatsuba.json"
-	tablePlot   = "../../bench/results/h200/table-karatsuba.svg"
-	otherRecord = "../../bench/results/h200/msm-g1.json"
+	tableRecord = "../../../../bench/results/h200/table-karatsuba.json"
+	tablePlot   = "../../../../bench/results/h200/table-karatsuba.svg"
+	otherRecord = "../../../../bench/results/h200/msm-g1.json"
 )
 
 func TestBenchNumbers(t *testing.T) {
@@ -68,7 +69,7 @@ func TestNumbersTables(t *testing.T) {
 	dir := t.TempDir()
 	svg, png, text := filepath.Join(dir, "k.svg"), filepath.Join(dir, "k.PNG"), filepath.Join(dir, "k.txt")
 	show := []string{"bench", "numbers", "--tables", tableRecord}
-	status, table, errs := cli(t, &App{Open: nothingOpens(t)}, show...)
+	status, table, errs := cli(t, &App{Open: clitest.NothingOpens(t)}, show...)
 	if status != ExitOK || errs != "" || !strings.Contains(table, "schoolbook") || !strings.Contains(table, "\n  2048") {
 		t.Fatalf("status %d, %s%s", status, errs, table)
 	}
@@ -77,7 +78,7 @@ func TestNumbersTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--plot", svg, "--out", text}, {"--plot", png}} {
-		if status, out, errs := cli(t, &App{Open: nothingOpens(t)}, append(show, args...)...); status != ExitOK || errs != "" || out != table {
+		if status, out, errs := cli(t, &App{Open: clitest.NothingOpens(t)}, append(show, args...)...); status != ExitOK || errs != "" || out != table {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}
@@ -121,7 +122,7 @@ func TestNumbersTablesRefused(t *testing.T) {
 		{[]string{"--tables", tableRecord, "--format", "json"}, "the record of --tables is JSON"},
 		{[]string{"--tables", tableRecord, "extra"}, "extra"},
 	} {
-		status, out, errs := cli(t, &App{Open: nothingOpens(t)}, append([]string{"bench", "numbers"}, c.args...)...)
+		status, out, errs := cli(t, &App{Open: clitest.NothingOpens(t)}, append([]string{"bench", "numbers"}, c.args...)...)
 		if status != ExitUsage || out != "" || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: status %d, %s%s", c.args, status, errs, out)
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 )
 
 // TestOutputRefused: what cannot be written is refused before the work.
@@ -27,7 +29,7 @@ func TestOutputRefused(t *testing.T) {
 		{"--out", name("a"), "--plot", name("a")}, {"--out", name("a"), "--plot", name("link")}, {"--out", name("a"), "--plot", name("hard")},
 		{"--out", name("new"), "--plot", dir + "/./new"}, {"--out", name("new"), "--plot", name("folder/new")},
 	} {
-		a := &App{Open: nothingOpens(t)}
+		a := &App{Open: clitest.NothingOpens(t)}
 		if status, out, errs := cli(t, a, tiny(t, args...)...); status != ExitUsage || out != "" {
 			t.Errorf("%q: status %d, %s%s", args, status, out, errs)
 		}
@@ -46,7 +48,7 @@ func TestOutputPipeWithoutReader(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(ended{syscall.SIGHUP})
 	var out, errs bytes.Buffer
-	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Open: nothingOpens(t)}
+	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Open: clitest.NothingOpens(t)}
 	if status := Run(ctx, a, tiny(t, "--out", pipe)); status != 129 {
 		t.Errorf("status %d, %s", status, errs.String())
 	}

@@ -3,38 +3,19 @@ package cli
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/inventory"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// buildPlugin makes a folder with the CPU plugin.
-func buildPlugin(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask is
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "msm-backend-cpu")
-	build := exec.Command("go", "build", "-o", path, "../msm-backend-cpu")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the plugin: %v\n%s", err, out)
-	}
-	if err := os.Chmod(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // TestThroughThePlugin drives the CPU plugin by the command line.
 func TestThroughThePlugin(t *testing.T) {
-	dir := buildPlugin(t)
+	dir := clitest.BuildPlugin(t)
 	path := filepath.Join(dir, "msm-backend-cpu")
 
 	status, out, errs := cli(t, &App{}, tiny(t, "--plugin-dir", dir, "--backend", "cpu,plugin:cpu",
@@ -69,37 +50,6 @@ func TestThroughThePlugin(t *testing.T) {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
 
-	file := filepath.Join(t.TempDir(), "cells.json")
-	status, out, errs = cli(t, &App{}, "bench", "cells", "--plugin-dir", dir, "--backend", "plugin:cpu",
-		"--blobs", "1,2", "--count", "1", "--phases", "--format", "json", "--out", file)
-	text, err := os.ReadFile(file)
-	if status != ExitOK || err != nil || !strings.Contains(out, "1 right") || !strings.Contains(out, "2 right") {
-		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
-	}
-	var cells record.Record[report.Run]
-	if err := json.Unmarshal(text, &cells); err != nil || len(cells.Runs) < 6 {
-		t.Fatalf("%v, %s", err, text)
-	}
-	var whole report.Run // of which the next ones are phases
-	took := map[string]float64{}
-	for _, run := range cells.Runs {
-		switch run.Op {
-		case "cells":
-			if !run.Checked || run.Compared != run.N || run.Count != 1 || run.Min <= 0 || run.Value("stock") <= 0 || run.Value("load") <= 0 {
-				t.Errorf("%+v", run)
-			}
-			whole = run
-		case "cells" + report.PhaseOf:
-			if run.Median <= 0 || run.Median > whole.Median || run.N != whole.N {
-				t.Errorf("%s takes %v ms of %v", run.What, run.Median, whole.Median)
-			}
-			took[run.What] = run.Median
-		}
-	}
-	if took["space"] <= 0 || took["program"] <= took["space"] {
-		t.Errorf("phases %v", took)
-	}
-
 	status, out, errs = cli(t, &App{}, "backends", "--plugin-dir", dir, "--format", "json")
 	var states []inventory.Backend
 	if err := json.Unmarshal([]byte(out), &states); status != ExitOK || err != nil {
@@ -117,7 +67,7 @@ func TestThroughThePlugin(t *testing.T) {
 // TestOpenPlugin: a plugin that others can replace stops every command alike, though there is
 // a good one of its name in a later place.
 func TestOpenPlugin(t *testing.T) {
-	good, open := buildPlugin(t), t.TempDir()
+	good, open := clitest.BuildPlugin(t), t.TempDir()
 	if err := os.Chmod(open, 0o700); err != nil {
 		t.Fatal(err)
 	}

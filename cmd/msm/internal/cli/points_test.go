@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -29,7 +30,7 @@ func TestBenchPoints(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--step", "sum"}, {"--size", "20"}, {"--size", "2^2"}, {"--count", "0"},
 		{"--curve", "p256"}, {"--format", "gobench"}} {
-		if status, out, errs := cli(t, &App{Open: nothingOpens(t)},
+		if status, out, errs := cli(t, &App{Open: clitest.NothingOpens(t)},
 			append([]string{"bench", "points"}, args...)...); status != ExitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/pippin-zk/pippin/cmd/msm/internal/progress"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/opener"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/plugin"
@@ -75,6 +76,10 @@ func Main(link ...func(*App)) {
 	for _, l := range link {
 		l(a)
 	}
+	if other := mismatch(os.Getenv(builtFrom), build.This().Commit); other != "" {
+		a.Note(other)
+	}
+	os.Unsetenv(builtFrom)
 	os.Exit(Run(untilSignal(context.Background()), a, os.Args[1:]))
 }
 
@@ -230,11 +235,11 @@ func (a *App) helpCommand() *cobra.Command {
 		Short: "Help about any command",
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
+			if to := about.Annotations[program]; err == nil && to != "" {
+				return a.handOver(to) // which knows what is below
+			}
 			if err != nil || len(rest) > 0 {
 				return usageError{fmt.Errorf("no help for %q, see msm help", strings.Join(args, " "))}
-			}
-			if to := about.Annotations[program]; to != "" {
-				return a.handOver(to)
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -27,7 +28,7 @@ func TestBenchRSA(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--bits", "7"}, {"--batch", "0"}, {"--in-flight", "0"},
 		{"--backend", ""}, {"--format", "xml"}, {"--bits", "many"}} {
-		if status, out, errs := cli(t, &App{Open: nothingOpens(t)}, rsa(args...)...); status != ExitUsage || out != "" || errs == "" {
+		if status, out, errs := cli(t, &App{Open: clitest.NothingOpens(t)}, rsa(args...)...); status != ExitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 )
 
 // runAsMsm makes the test binary the command itself.
@@ -20,7 +22,7 @@ const runAsMsm = "PIPPIN_TEST_AS_MSM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runAsMsm) != "" {
-		main()
+		Main()
 	}
 	os.Exit(m.Run())
 }
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 // TestSignalsLeaveNothing: a signal ends a bench in order, with its own exit
 // status and nothing left in TMPDIR or beside the result.
 func TestSignalsLeaveNothing(t *testing.T) {
-	plugins := buildPlugin(t)
+	plugins := clitest.BuildPlugin(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		for _, lines := range []int{1, 3} { // of the log: while the plugin starts, and later
 			t.Run(fmt.Sprintf("%v after %d", s, lines), func(t *testing.T) {

@@ -96,6 +96,7 @@ func clusterUp(t *testing.T, args ...string) {
 	ended := make(chan int, 1)
 	go func() {
 		a := &cli.App{Stdout: in, Stderr: t.Output(), Getenv: func(string) string { return "" }}
+		Link(a)
 		ended <- cli.Run(ctx, a, append([]string{"cluster", "up", "--work", "--cache", t.TempDir()}, args...))
 		in.Close()
 	}()

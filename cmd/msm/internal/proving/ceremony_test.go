@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -24,7 +25,7 @@ func TestBenchCeremony(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"--size", "12"}, {"--count", "0"}, {"--backend", ""}, {"--format", "gobench"}} {
-		if status, out, errs := msm(t, &cli.App{Open: nothingOpens(t)},
+		if status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)},
 			append([]string{"bench", "ceremony"}, args...)...); status != cli.ExitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -27,7 +28,7 @@ func TestBenchCold(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--start", "--circuit", "mimc,ecdsa"},
 		{"--circuit", "x"}, {"--circuit", "squares", "--squares", "1"}} {
-		if status, out, errs := msm(t, &cli.App{Open: nothingOpens(t)},
+		if status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)},
 			append([]string{"bench", "cold"}, args...)...); status != cli.ExitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/forecast"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/planning"
 	"github.com/pippin-zk/pippin/internal/units"
@@ -41,7 +42,7 @@ func plans(t *testing.T, a *cli.App, args ...string) []planning.Plan {
 }
 
 func TestPlan(t *testing.T) {
-	all := plans(t, &cli.App{Open: nothingOpens(t)}, "--card", "h200", "--size", "2^20,2^26", "--curve",
+	all := plans(t, &cli.App{Open: clitest.NothingOpens(t)}, "--card", "h200", "--size", "2^20,2^26", "--curve",
 		"bn254,bw6-761", "--group", "all", "--multiples", "1")
 	if len(all) != 8 {
 		t.Fatalf("%d plans", len(all))
@@ -125,7 +126,7 @@ func TestPlanForCardsThere(t *testing.T) {
 	if len(all) != 2 || all[0].Millis == nil || all[1].Millis != nil || all[1].Card != "NVIDIA T4" {
 		t.Errorf("%+v", all)
 	}
-	status, _, errs := msm(t, &cli.App{Open: wrongOpener}, "plan")
+	status, _, errs := msm(t, &cli.App{Open: clitest.WrongOpener}, "plan")
 	if status != cli.ExitFailed || !strings.Contains(errs, "name a card with --card (measured: NVIDIA H100 80GB HBM3, NVIDIA H200)") {
 		t.Errorf("status %d, %s", status, errs)
 	}

@@ -11,7 +11,7 @@ import (
 
 // TestBenchPlot: records are drawn as they are committed, into a file and to stdout.
 func TestBenchPlot(t *testing.T) {
-	const results = "../../bench/results/"
+	const results = "../../../../bench/results/"
 	records := []string{results + "h100/peers-g1.json"}
 	want, err := os.ReadFile(results + "h100/peers-bn254.svg")
 	if err != nil {

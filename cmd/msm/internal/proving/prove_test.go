@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -49,7 +50,7 @@ func TestProveJSON(t *testing.T) {
 
 func TestProveBadProof(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
-	status, table, errs := msm(t, &cli.App{Open: wrongOpener}, tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)
+	status, table, errs := msm(t, &cli.App{Open: clitest.WrongOpener}, tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)
 	if status != cli.ExitFailed || !strings.Contains(table, "  WRONG\n") ||
 		!strings.Contains(errs, "auto wrong: 3 of its answers, by gnark's verifier") {
 		t.Errorf("status %d, %s\n%s", status, errs, table)

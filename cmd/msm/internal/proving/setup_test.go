@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -27,7 +28,7 @@ func TestBenchSetup(t *testing.T) {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
 	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--circuit", "x"}, {"--format", "gobench"}} {
-		if status, out, errs := msm(t, &cli.App{Open: nothingOpens(t)},
+		if status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)},
 			append([]string{"bench", "setup"}, args...)...); status != cli.ExitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}

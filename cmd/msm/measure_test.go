@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"os"
@@ -7,12 +7,18 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 )
 
 // TestMeasurements: every measurement is in the documents, and refuses what none can do before
 // it opens a backend.
 func TestMeasurements(t *testing.T) {
-	c := (&App{Getenv: func(string) string { return "" }}).benchCommand()
+	c, _, err := whole(&cli.App{}).Root().Find([]string{"bench"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	measurements := map[string]*cobra.Command{"bench": c}
 	for _, sub := range c.Commands() {
 		if sub.Flag("count") != nil {
@@ -34,7 +40,7 @@ func TestMeasurements(t *testing.T) {
 			if c.Flag("cache") != nil {
 				line = append(line, "--cache", t.TempDir())
 			}
-			if status, out, errs := cli(t, &App{Open: nothingOpens(t)}, line...); status != ExitUsage ||
+			if status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)}, line...); status != cli.ExitUsage ||
 				out != "" || strings.Count(errs, "\n") != 1 {
 				t.Errorf("%q: status %d, %s%s", line, status, errs, out)
 			}
