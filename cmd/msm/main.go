@@ -18,4 +18,7 @@ package main
 
 import "github.com/pippin-zk/pippin/cmd/msm/internal/cli"
 
-func main() { cli.Main() }
+// link is empty, but for the build that writes the manual pages (man.go).
+var link []func(*cli.App)
+
+func main() { cli.Main(link...) }

@@ -37,7 +37,7 @@ var (
 	BenchCeremony = Part{proverProgram, "bench", "ceremony", "Time the parts of a ceremony for Groth16's keys (gnark's mpcsetup)"}
 	BenchCold     = Part{proverProgram, "bench", "cold", "Time first proofs, from a proving key in a file or from the program's start"}
 	BenchCells    = Part{proverProgram, "bench", "cells", "Time EIP-7594's cells and KZG proofs of blobs"}
-	BenchPlot     = Part{proverProgram, "bench", "plot", "Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's"}
+	BenchPlot     = Part{proverProgram, "bench", "plot RECORD...", "Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's"}
 	Plan          = Part{proverProgram, "", "plan", "Say how MSMs, or those of a proof, would be computed on a card, and what they take"}
 	Key           = Part{proverProgram, "", "key", "Tell what gnark's key files are, check them, write them in another form"}
 	Cluster       = Part{clusterProgram, "", "cluster", "Prove on several machines"}

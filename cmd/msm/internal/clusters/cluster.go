@@ -111,7 +111,7 @@ func (a app) clusterUp() *cobra.Command {
 		Use:         "up",
 		Annotations: map[string]string{cli.ConfigName: "cluster-up"},
 		Short:       "Run the server of a cluster",
-		Long: `cli.Run the server of a cluster, NATS with JetStream in this process, and keep its streams
+		Long: `Run the server of a cluster, NATS with JetStream in this process, and keep its streams
 in order. With --join the server is another one, and this keeps the streams in order
 only. Tickets for workers (worker.json), clients (client.json) and administrators
 (admin.json) are written into the folder; they are secrets.
