@@ -110,7 +110,8 @@ func TestCache(t *testing.T) {
 	if err := os.Chtimes(name(unfinished), old, old); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, errs := msm(t, &cli.App{}, "cache", "clear", "--cache", dir); status != cli.ExitOK || errs != "" || len(list().Entries) != 0 {
+	if status, _, errs := msm(t, &cli.App{}, "cache", "clear", "--cache", dir); status != cli.ExitOK ||
+		errs != "" || len(list().Entries) != 0 {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	for _, mine := range []string{"thesis.txt", "groth16/notes"} {

@@ -59,7 +59,8 @@ func TestStatusOfMistakes(t *testing.T) {
 		"tune --backend nonsense", "doctor --backend nonsense", "serve --backend nonsense",
 		"completion tcsh", "help nonsense", "help bench nonsense", "top a b", "version extra", "version --format xml",
 	} {
-		if status, out, errs := msm(t, &cli.App{}, strings.Fields(line)...); status != cli.ExitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
+		status, out, errs := msm(t, &cli.App{}, strings.Fields(line)...)
+		if status != cli.ExitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
 			t.Errorf("%s: status %d, %s%s", line, status, errs, out)
 		}
 	}

@@ -107,7 +107,8 @@ func TestBenchFiles(t *testing.T) {
 func TestBenchWrongAnswer(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "r.json")
-	status, table, errs := cli(t, &App{Open: clitest.WrongOpener}, tiny(t, "--backend", "cpu,wrong", "--check", "--format", "json", "--out", out)...)
+	status, table, errs := cli(t, &App{Open: clitest.WrongOpener},
+		tiny(t, "--backend", "cpu,wrong", "--check", "--format", "json", "--out", out)...)
 	if status != ExitFailed || !strings.Contains(table, "WRONG") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s, %s", status, errs, table)
 	}

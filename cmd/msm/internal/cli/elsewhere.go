@@ -17,8 +17,8 @@ import (
 // The programs behind msm. They have commands that need much to be compiled: gnark's provers and
 // what draws plots, or NATS's server.
 const (
-	proverProgram  = "msm-prove"
-	clusterProgram = "msm-cluster"
+	inProve   = "msm-prove"
+	inCluster = "msm-cluster"
 )
 
 // Part is a command that only one of the programs behind msm is linked with. msm knows no more of
@@ -30,17 +30,18 @@ type Part struct {
 	use, short string
 }
 
-// Parts are the commands of the programs behind msm.
+// What is in the programs behind msm.
 var (
-	BenchProve    = Part{proverProgram, "bench", "prove", "Time proofs of one or more backends and of gnark, in alternating runs"}
-	BenchSetup    = Part{proverProgram, "bench", "setup", "Time how long the keys of circuits take to make on one or more backends"}
-	BenchCeremony = Part{proverProgram, "bench", "ceremony", "Time the parts of a ceremony for Groth16's keys (gnark's mpcsetup)"}
-	BenchCold     = Part{proverProgram, "bench", "cold", "Time first proofs, from a proving key in a file or from the program's start"}
-	BenchCells    = Part{proverProgram, "bench", "cells", "Time EIP-7594's cells and KZG proofs of blobs"}
-	BenchPlot     = Part{proverProgram, "bench", "plot RECORD...", "Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's"}
-	Plan          = Part{proverProgram, "", "plan", "Say how MSMs, or those of a proof, would be computed on a card, and what they take"}
-	Key           = Part{proverProgram, "", "key", "Tell what gnark's key files are, check them, write them in another form"}
-	Cluster       = Part{clusterProgram, "", "cluster", "Prove on several machines"}
+	BenchProve    = Part{inProve, "bench", "prove", "Time proofs of one or more backends and of gnark, in alternating runs"}
+	BenchSetup    = Part{inProve, "bench", "setup", "Time how long the keys of circuits take to make on one or more backends"}
+	BenchCeremony = Part{inProve, "bench", "ceremony", "Time the parts of a ceremony for Groth16's keys (gnark's mpcsetup)"}
+	BenchCold     = Part{inProve, "bench", "cold", "Time first proofs, from a proving key in a file or from the program's start"}
+	BenchCells    = Part{inProve, "bench", "cells", "Time EIP-7594's cells and KZG proofs of blobs"}
+	BenchPlot     = Part{inProve, "bench", "plot RECORD...",
+		"Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's"}
+	Plan    = Part{inProve, "", "plan", "Say how MSMs, or those of a proof, would be computed on a card, and what they take"}
+	Key     = Part{inProve, "", "key", "Tell what gnark's key files are, check them, write them in another form"}
+	Cluster = Part{inCluster, "", "cluster", "Prove on several machines"}
 
 	parts = []Part{BenchProve, BenchSetup, BenchCeremony, BenchCold, BenchCells, BenchPlot, Plan, Key, Cluster}
 )
@@ -106,7 +107,7 @@ func mismatch(msm, this string) string {
 	if msm == "" || this == "" || msm == this {
 		return ""
 	}
-	return fmt.Sprintf("msm was built from commit %s, the program behind it that has this command from %s: \"make build\" builds both", msm, this)
+	return fmt.Sprintf("msm was built from commit %s, the program behind it from %s: \"make build\" builds both", msm, this)
 }
 
 // findProgram returns the path of a program behind msm: beside msm, or else in PATH. It is

@@ -142,7 +142,7 @@ func (a *App) Measures(c *cobra.Command, m Measurement) *cobra.Command {
 // measure measures what the flags say, and writes the record.
 func (a *App) measure(ctx context.Context, m *Measurement, s *Settings) (err error) {
 	if s.to.plot != "" && a.Draw == nil {
-		return a.handOver(proverProgram)
+		return a.handOver(inProve)
 	}
 	if err := s.readAll(m.formats()); err != nil {
 		return err

@@ -79,7 +79,7 @@ var numberPaths = []string{report.Host, report.Resident}
 // showTable writes the table of a record, and its plot.
 func (a *App) showTable(ctx context.Context, tables string, to destination) error {
 	if to.plot != "" && a.Draw == nil {
-		return a.handOver(proverProgram)
+		return a.handOver(inProve)
 	}
 	if err := OneOf("format", to.format, "table", "markdown", "csv"); err != nil {
 		return fmt.Errorf("%w: the record of --tables is JSON", err)

@@ -78,7 +78,8 @@ func TestNumbersTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--plot", svg, "--out", text}, {"--plot", png}} {
-		if status, out, errs := cli(t, &App{Open: clitest.NothingOpens(t)}, append(show, args...)...); status != ExitOK || errs != "" || out != table {
+		if status, out, errs := cli(t, &App{Open: clitest.NothingOpens(t)}, append(show, args...)...); status != ExitOK ||
+			errs != "" || out != table {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

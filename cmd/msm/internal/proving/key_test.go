@@ -129,7 +129,8 @@ func TestKeyUsage(t *testing.T) {
 	if err := os.WriteFile(text, []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, errs := msm(t, &cli.App{}, "key", "info", text); status != cli.ExitFailed || !strings.Contains(errs, "no key that is known") {
+	if status, _, errs := msm(t, &cli.App{}, "key", "info", text); status != cli.ExitFailed ||
+		!strings.Contains(errs, "no key that is known") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -82,7 +82,8 @@ func TestPlan(t *testing.T) {
 
 func TestPlanText(t *testing.T) {
 	status, out, errs := msm(t, &cli.App{}, "plan", "--card", "h200")
-	if status != cli.ExitOK || errs != "" || !regexp.MustCompile(` ms ± [1-9][0-9]? %`).MatchString(out) || !strings.Contains(out, "64.0 MiB") {
+	if status != cli.ExitOK || errs != "" || !regexp.MustCompile(` ms ± [1-9][0-9]? %`).MatchString(out) ||
+		!strings.Contains(out, "64.0 MiB") {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
 	if _, out, _ = msm(t, &cli.App{}, "plan", "--memory", "8GiB"); !strings.Contains(out, "unknown card") {

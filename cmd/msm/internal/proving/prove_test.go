@@ -50,7 +50,8 @@ func TestProveJSON(t *testing.T) {
 
 func TestProveBadProof(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
-	status, table, errs := msm(t, &cli.App{Open: clitest.WrongOpener}, tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)
+	status, table, errs := msm(t, &cli.App{Open: clitest.WrongOpener},
+		tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)
 	if status != cli.ExitFailed || !strings.Contains(table, "  WRONG\n") ||
 		!strings.Contains(errs, "auto wrong: 3 of its answers, by gnark's verifier") {
 		t.Errorf("status %d, %s\n%s", status, errs, table)
@@ -68,7 +69,8 @@ func TestProveUsage(t *testing.T) {
 		{"--backend", ""}, {"--curve", "x"}, {"--merge", "x"}, {"x"},
 		{"--out", filepath.Join(t.TempDir(), "missing", "r.json")},
 	} {
-		if status, out, errs := msm(t, &cli.App{}, tinyProof(t, args...)...); status != cli.ExitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
+		if status, out, errs := msm(t, &cli.App{}, tinyProof(t, args...)...); status != cli.ExitUsage ||
+			out != "" || !strings.HasPrefix(errs, "msm: ") {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 func TestBenchSetup(t *testing.T) {
-	status, out, errs := msm(t, &cli.App{}, "bench", "setup", "--system", "plonk", "--hashes", "2", "--count", "1", "--stock", "--format", "json")
+	status, out, errs := msm(t, &cli.App{}, "bench", "setup", "--system", "plonk", "--hashes", "2", "--count", "1",
+		"--stock", "--format", "json")
 	var r record.Record[report.Run]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()

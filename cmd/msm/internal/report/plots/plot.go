@@ -488,7 +488,8 @@ func series(runs []report.Run) (lines []*curveLine, common string) {
 
 // shared returns what all runs have of some properties, and what names a run: always the
 // first property, and those of the others that differ.
-func shared(runs []report.Run, always func(report.Run) string, others ...func(report.Run) string) (common string, name func(report.Run) string) {
+func shared(runs []report.Run, always func(report.Run) string, others ...func(report.Run) string) (
+	common string, name func(report.Run) string) {
 	var same []string
 	vary := []func(report.Run) string{always}
 	for _, of := range others {

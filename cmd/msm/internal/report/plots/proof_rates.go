@@ -43,7 +43,8 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 			return err
 		}
 		for _, run := range r.Runs {
-			if run.Op != "groth16" && run.Op != "plonk" || run.Inputs[report.InputMerge] == string(report.MergeNever) || run.Value(report.FigureSpeedup) <= 0 {
+			if run.Op != "groth16" && run.Op != "plonk" || run.Inputs[report.InputMerge] == string(report.MergeNever) ||
+				run.Value(report.FigureSpeedup) <= 0 {
 				continue
 			}
 			if first := cmp.Or(device[run.Backend], run.Device); first != run.Device {

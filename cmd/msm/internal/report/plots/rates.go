@@ -23,7 +23,8 @@ func rated(r *report.Run) (name string, ms float64) {
 	switch {
 	case r.Op == report.OpPeer:
 		return r.Inputs[report.InputLibrary], cmp.Or(r.Median, r.Min)
-	case r.Op == report.OpMSM && r.Inputs[report.InputDistribution] == "uniform" && (r.Inputs[report.InputPath] == string(report.Arena) || r.Notes["measure"] == report.EndToEnd):
+	case r.Op == report.OpMSM && r.Inputs[report.InputDistribution] == "uniform" &&
+		(r.Inputs[report.InputPath] == string(report.Arena) || r.Notes["measure"] == report.EndToEnd):
 		return "pippin, " + r.Backend, r.Median
 	}
 	return "", 0
