@@ -149,9 +149,10 @@ func TestSignalReachesProgram(t *testing.T) {
 
 // TestProgramThatIsMissing: one line says what to do, whatever was asked of the program.
 func TestProgramThatIsMissing(t *testing.T) {
-	dir := programs(t, "msm")
+	dir, svg := programs(t, "msm"), filepath.Join(t.TempDir(), "p.svg")
 	for _, line := range []string{"bench prove", "bench prove --help", "help bench prove", "key info x", "plan",
-		"bench --size 8 --plot p.svg", "bench numbers --plot p.svg"} {
+		"bench --size 8 --plot " + svg, "bench numbers --plot " + svg,
+		"bench numbers --tables ../../bench/results/h200/table-karatsuba.json --plot " + svg} {
 		status, out, errs := run(t, started(t, dir, strings.Fields(line)...))
 		if status != cli.ExitFailed || out != "" || strings.Count(errs, "\n") != 1 ||
 			!strings.HasPrefix(errs, "msm: this command is in the program msm-prove, which is neither beside this one nor in PATH: \"make build\"") {
