@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MODULES = . cluster cmd examples observe # go.work has them together
 
 build: ## the command and the CPU plugin into bin/
-	umask 022 && CGO_ENABLED=0 go build -o bin/ ./cmd/msm ./cmd/msm-weave ./cmd/msm-backend-cpu # plugins that others can write are refused
+	umask 022 && CGO_ENABLED=0 go build -tags grpcnotrace -o bin/ ./cmd/msm/... ./cmd/msm-weave ./cmd/msm-backend-cpu # what others can write is refused
 
 test: ## everything that needs no GPU
 	go test work

@@ -30,6 +30,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
 	"github.com/pippin-zk/pippin/cmd/internal/telemetry"
+	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/observe/tracing"
 )
 
@@ -54,7 +55,7 @@ func options(env func(string) string) (o cuda.Options, err error) {
 		return o, fmt.Errorf("PIPPIN_GPU_DEVICES: %w", err)
 	}
 	if s := env("PIPPIN_GPU_MEMORY"); s != "" {
-		if o.Memory, err = cuda.ParseMemory(s); err != nil {
+		if o.Memory, err = units.ParseBytes(s); err != nil {
 			return o, fmt.Errorf("%w: PIPPIN_GPU_MEMORY: %w", backend.ErrUnavailable, err)
 		}
 	}

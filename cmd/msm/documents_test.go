@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
 )
 
 var (
@@ -48,9 +50,9 @@ func TestDocumentedCommands(t *testing.T) {
 // refused returns why a command line is none, or "".
 func refused(t *testing.T, args []string) string {
 	t.Helper()
-	status, out, errs := cli(t, &app{}, append(slices.Clone(args), "--help")...)
+	status, out, errs := msm(t, &cli.App{}, append(slices.Clone(args), "--help")...)
 	switch {
-	case status != exitOK:
+	case status != cli.ExitOK:
 		return errs
 	case len(args) > 0 && !strings.HasPrefix(args[0], "-") && !strings.Contains(out, "msm "+args[0]):
 		return "no such command"

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -57,14 +59,14 @@ func TestErrorsGolden(t *testing.T) {
 		"bench --out " + name("r") + " --plot " + name("r"),
 		"bench --size 2^24", "bench --size 2^20", "cache clear --older yesterday",
 	} {
-		a := &app{
-			getenv: func(key string) string {
+		a := &cli.App{
+			Getenv: func(key string) string {
 				return map[string]string{"PATH": os.Getenv("PATH"), "PIPPIN_CACHE": name("cache")}[key]
 			},
-			available: func() (uint64, bool) { return 1 << 30, true },
-			free:      func(string) (uint64, bool) { return 50 << 20, true },
+			Available: func() (uint64, bool) { return 1 << 30, true },
+			Free:      func(string) (uint64, bool) { return 50 << 20, true },
 		}
-		status, out, errs := cli(t, a, strings.Fields(c)...)
+		status, out, errs := msm(t, a, strings.Fields(c)...)
 		_, notes, _ := strings.Cut(out, "\n\n") // of what does not open, below a table
 		fmt.Fprintf(&got, "$ msm %s\n%s%s(%d)\n\n", c, notes, errs, status)
 	}

@@ -11,14 +11,14 @@
 // Environment: PIPPIN_PLUGIN_DIR is a list of folders that are searched for
 // plugins first, PIPPIN_CACHE the folder that keeps inputs between runs, TMPDIR
 // the folder for plugins' sockets.
+//
+// What needs gnark's provers, plots or NATS to be compiled is in programs of their own: msm
+// becomes msm-prove or msm-cluster for it (internal/cli/elsewhere.go has the list).
 package main
 
-import (
-	"context"
-	"os"
-)
+import "github.com/pippin-zk/pippin/cmd/msm/internal/cli"
 
-func main() {
-	ctx := untilSignal(context.Background())
-	os.Exit(run(ctx, &app{stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, os.Args[1:]))
-}
+// link is empty, but for the build that writes the manual pages (man.go).
+var link []func(*cli.App)
+
+func main() { cli.Main(link...) }

@@ -13,13 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/clusters"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/proving"
 )
 
 // Releases make the manual pages with this command, which programs do not have: what writes
-// them is linked with the tag man alone.
-func init() { extra = append(extra, manCommand) }
+// them is linked with the tag man alone, and so are all commands, whose pages they are.
+func init() {
+	link = append(link, proving.Link, clusters.Link, func(a *cli.App) { a.More = append(a.More, manCommand()) })
+}
 
-func manCommand(*app) *cobra.Command {
+func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man FOLDER",
 		Short:  "Write a manual page for each command, compressed",

@@ -7,12 +7,18 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/cli/clitest"
 )
 
 // TestMeasurements: every measurement is in the documents, and refuses what none can do before
 // it opens a backend.
 func TestMeasurements(t *testing.T) {
-	c := (&app{getenv: func(string) string { return "" }}).benchCommand()
+	c, _, err := whole(&cli.App{}).Root().Find([]string{"bench"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	measurements := map[string]*cobra.Command{"bench": c}
 	for _, sub := range c.Commands() {
 		if sub.Flag("count") != nil {
@@ -34,7 +40,7 @@ func TestMeasurements(t *testing.T) {
 			if c.Flag("cache") != nil {
 				line = append(line, "--cache", t.TempDir())
 			}
-			if status, out, errs := cli(t, &app{open: nothingOpens(t)}, line...); status != exitUsage ||
+			if status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)}, line...); status != cli.ExitUsage ||
 				out != "" || strings.Count(errs, "\n") != 1 {
 				t.Errorf("%q: status %d, %s%s", line, status, errs, out)
 			}

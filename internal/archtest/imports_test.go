@@ -24,7 +24,11 @@ var (
 	nats        = "github.com/nats-io"
 	natsServer  = "github.com/nats-io/nats-server"
 	prometheus  = "github.com/prometheus/client_golang"
+	plots       = "gonum.org/v1/plot"
 )
+
+// notInMsm is what takes long to compile, and is in the programs behind msm.
+var notInMsm = []string{gnark, nats, otel, plots, module + "/backend/cuda", module + "/prover"}
 
 // beyondMSMs is what a woven program must not be linked with: it has to compile
 // with every version of gnark-crypto that "msm weave" is for.
@@ -106,8 +110,17 @@ var table = map[string]rule{
 		never: beyondMSMs},
 	"kernels":                 {inside: []string{"kernels/..."}, never: []string{cu, goPlugin}},
 	"kernels/internal/oracle": {inside: []string{"backend", "internal/curves"}, outside: []string{}, never: []string{cu, goPlugin}},
-	"cmd/msm/internal/bench":  {never: []string{cu}},
-	"internal/record":         {inside: []string{"backend", "internal/build", "internal/units"}, never: []string{cu, goPlugin, gnark}},
+	// msm itself, which users compile first; the programs behind it may all of this.
+	"cmd/msm":                       {never: notInMsm},
+	"cmd/msm/internal":              {},
+	"cmd/msm/internal/cli":          {never: notInMsm},
+	"cmd/msm/msm-prove":             {never: []string{nats}},
+	"cmd/msm/msm-cluster":           {never: []string{plots}},
+	"cmd/msm/internal/bench":        {never: append([]string{cu}, notInMsm...)},
+	"cmd/msm/internal/bench/proofs": {never: []string{cu}},
+	"cmd/msm/internal/report":       {never: notInMsm},
+	"cmd/msm/internal/report/plots": {never: []string{cu, gnark, nats}},
+	"internal/record":               {inside: []string{"backend", "internal/build", "internal/units"}, never: []string{cu, goPlugin, gnark}},
 	"cmd/msm/internal/doctor": {inside: []string{"backend", "fixtures", "internal/build", "internal/files", "internal/units"},
 		never: []string{cu, goPlugin}},
 	"internal/proofsystem": {inside: []string{"engine", "backend", "internal/curves", "prover/groth16", "prover/plonk"},
@@ -212,6 +225,12 @@ func TestTableRefuses(t *testing.T) {
 		{"backend/cuda/internal/device", gnarkCrypto + "/ecc"},
 		{"internal/cuda/msmplan", module + "/backend/cuda/internal/device"},
 		{"cmd/msm", goPlugin},
+		{"cmd/msm", gnark + "/backend/groth16"},
+		{"cmd/msm/internal/cli", module + "/backend/cuda"},
+		{"cmd/msm/internal/bench", module + "/prover/groth16"},
+		{"cmd/msm/internal/report", plots + "/vg"},
+		{"cmd/msm/msm-prove", nats + "/nats.go"},
+		{"cmd/msm/msm-cluster", plots},
 		{"prover/groth16", module + "/backend/cpu"},
 		{"msm", "unsafe"},
 		{"cluster", module + "/backend/cpu"},

@@ -3,6 +3,7 @@ package units
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -75,4 +76,21 @@ func FormatBytes(n uint64) string {
 		return fmt.Sprintf("%d bytes", n)
 	}
 	return fmt.Sprintf("%.1f %s", v, units[0])
+}
+
+// ParseBytes reads an amount of memory: a number of bytes, or a number with KiB, MiB, GiB or
+// TiB, such as 24GiB or 1.5 GiB.
+func ParseBytes(s string) (int64, error) {
+	number, unit := strings.TrimSpace(s), 1.0
+	for i, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if n, ok := strings.CutSuffix(number, u); ok {
+			number, unit = strings.TrimSpace(n), float64(int64(1)<<(10*(i+1)))
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(v > 0) || v*unit > math.MaxInt64/2 || v*unit < 1 {
+		return 0, fmt.Errorf("%w: %q is no amount of memory, such as 24GiB", backend.ErrInvalidInput, s)
+	}
+	return int64(v * unit), nil
 }

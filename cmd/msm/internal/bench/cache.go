@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
 // Writes returns how many bytes of points the configured MSMs add to the cache, and
@@ -52,6 +51,10 @@ var (
 	unfinishedName = regexp.MustCompile(`\.[0-9]+\.tmp$`)
 )
 
+// KeyFolders are the folders of keys in a cache: the names of the proof systems, which package
+// proofsystem has with all that it links.
+var KeyFolders = []string{"groth16", "plonk"}
+
 // Cached lists what is in a cache's folder, what was used last first. A folder that is
 // not there is empty.
 func Cached(dir string) (all []CacheEntry, err error) {
@@ -84,8 +87,8 @@ func Cached(dir string) (all []CacheEntry, err error) {
 		}
 	}
 	list("", false, pointsName, cachedPoints)
-	for _, s := range proofsystem.Systems() {
-		list(string(s), true, keyName, string(s)+" keys")
+	for _, system := range KeyFolders {
+		list(system, true, keyName, system+" keys")
 	}
 	slices.SortStableFunc(all, func(a, b CacheEntry) int { return b.Used.Compare(a.Used) })
 	return all, err

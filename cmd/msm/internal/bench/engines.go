@@ -12,18 +12,23 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// single is one backend behind an engine of its own. It neither falls back nor
+// Single is one backend behind an engine of its own. It neither falls back nor
 // restarts: what is measured and verified is that backend and no other.
-type single struct {
+type Single struct {
 	*engine.Engine
 	only   backend.Backend // that the engine has, and closes
-	name   string
+	Name   string
 	info   backend.Info
 	shared bool // has memory of its own for scalars
 }
 
-func openEngine(ctx context.Context, open engine.Opener, name string, observer engine.Observer) (*single, error) {
-	e := &single{name: name}
+// Wrapper is an observer that stands in front of its engine's backend too.
+type Wrapper interface {
+	Wrap(backend.Backend) backend.Backend
+}
+
+func openEngine(ctx context.Context, open engine.Opener, name string, observer engine.Observer) (*Single, error) {
+	e := &Single{Name: name}
 	var err error
 	e.Engine, err = engine.New(ctx, engine.Config{
 		Backend:   name,
@@ -35,8 +40,8 @@ func openEngine(ctx context.Context, open engine.Opener, name string, observer e
 			if err != nil {
 				return nil, err
 			}
-			if m, ok := observer.(*meter); ok {
-				b = m.wrap(b)
+			if m, ok := observer.(Wrapper); ok {
+				b = m.Wrap(b)
 			}
 			e.only = b
 			_, e.shared = backend.As[backend.Allocator](b)
@@ -52,10 +57,10 @@ func openEngine(ctx context.Context, open engine.Opener, name string, observer e
 
 // openEngines opens all or none. note, when it is not nil, hears of plugins that
 // were built from another commit; an engine tells the observer of its name, if any,
-// of its phases. One that is a meter times its backend too.
+// of its phases.
 func openEngines(ctx context.Context, open engine.Opener, names []string, note func(string),
-	observers map[string]engine.Observer) (engines, error) {
-	var all engines
+	observers map[string]engine.Observer) (Engines, error) {
+	var all Engines
 	for _, name := range names {
 		e, err := openEngine(ctx, open, name, observers[name])
 		if err != nil {
@@ -69,9 +74,9 @@ func openEngines(ctx context.Context, open engine.Opener, names []string, note f
 	return all, nil
 }
 
-type engines []*single
+type Engines []*Single
 
-func (all engines) close() error {
+func (all Engines) close() error {
 	var errs []error
 	for _, e := range all {
 		errs = append(errs, e.Close())
@@ -79,35 +84,35 @@ func (all engines) close() error {
 	return errors.Join(errs...)
 }
 
-func (all engines) describe() []record.BackendInfo {
+func (all Engines) describe() []record.BackendInfo {
 	var out []record.BackendInfo
 	for _, e := range all {
-		out = append(out, record.Describe(e.name, e.info))
+		out = append(out, record.Describe(e.Name, e.info))
 	}
 	return out
 }
 
 // able keeps the engines whose backends can do something, and notes the others.
-func (all engines) able(what string, can func(backend.Capabilities) bool, note func(string)) engines {
-	return slices.DeleteFunc(slices.Clone(all), func(e *single) bool {
+func (all Engines) able(what string, can func(backend.Capabilities) bool, note func(string)) Engines {
+	return slices.DeleteFunc(slices.Clone(all), func(e *Single) bool {
 		if can(e.info.Can) {
 			return false
 		}
 		if note != nil {
-			note(fmt.Sprintf("backend %s has no %s: left out", e.name, what))
+			note(fmt.Sprintf("backend %s has no %s: left out", e.Name, what))
 		}
 		return true
 	})
 }
 
-// hasCurve tells backends that have MSMs of a curve.
-func hasCurve(c backend.Curve) func(backend.Capabilities) bool {
+// HasCurve tells backends that have MSMs of a curve.
+func HasCurve(c backend.Curve) func(backend.Capabilities) bool {
 	return func(can backend.Capabilities) bool { return slices.Contains(can.MSMCurves(), c) }
 }
 
 // energy returns the millijoules that the engine's devices have used, 0 where it is not
 // known.
-func (e *single) energy(ctx context.Context) (sum uint64) {
+func (e *Single) energy(ctx context.Context) (sum uint64) {
 	for _, d := range e.usage(ctx).Devices {
 		sum += d.Energy
 	}
@@ -115,7 +120,7 @@ func (e *single) energy(ctx context.Context) (sum uint64) {
 }
 
 // device returns the name of the engine's first device, and how many there are.
-func (e *single) device() string {
+func (e *Single) device() string {
 	switch d := e.info.Devices; len(d) {
 	case 0:
 		return ""

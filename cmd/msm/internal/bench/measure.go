@@ -41,69 +41,69 @@ type Common struct {
 // Settings returns what all measurements are told, of one of them.
 func (c *Common) Settings() *Common { return c }
 
-// validate refuses what no measurement can do.
-func (c *Common) validate() error {
+// ValidateCommon refuses what no measurement can do.
+func (c *Common) ValidateCommon() error {
 	switch {
 	case c.Open == nil:
-		return refused("bench needs an opener of backends")
+		return Refused("bench needs an opener of backends")
 	case len(c.Backends) == 0:
-		return refused("nothing to measure: backends must be given")
+		return Refused("nothing to measure: backends must be given")
 	case c.Count < 1:
-		return refused("a count of %d runs", c.Count)
+		return Refused("a count of %d runs", c.Count)
 	}
 	for i, b := range c.Backends {
 		if slices.Contains(c.Backends[:i], b) {
-			return refused("backend %q twice", b)
+			return Refused("backend %q twice", b)
 		}
 	}
 	return nil
 }
 
-func (c *Common) note(format string, a ...any) {
+func (c *Common) Notef(format string, a ...any) {
 	if c.Note != nil {
 		c.Note(fmt.Sprintf(format, a...))
 	}
 }
 
-// refused returns backend.ErrInvalidInput with why.
-func refused(format string, a ...any) error {
+// Refused returns backend.ErrInvalidInput with why.
+func Refused(format string, a ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{backend.ErrInvalidInput}, a...)...)
 }
 
-// some refuses an empty list of what is measured.
-func some[T any](what string, all []T) error {
+// Some refuses an empty list of what is measured.
+func Some[T any](what string, all []T) error {
 	if len(all) == 0 {
-		return refused("nothing to measure: %s must be given", what)
+		return Refused("nothing to measure: %s must be given", what)
 	}
 	return nil
 }
 
-// powers refuses sizes that are no powers of two, or below the least.
-func powers(what string, all []int, least int) error {
+// Powers refuses sizes that are no powers of two, or below the least.
+func Powers(what string, all []int, least int) error {
 	for _, n := range all {
 		if n < least || n&(n-1) != 0 {
-			return refused("%d %s, a power of two from %d on is wanted", n, what, least)
+			return Refused("%d %s, a power of two from %d on is wanted", n, what, least)
 		}
 	}
-	return some("sizes", all)
+	return Some("sizes", all)
 }
 
-// within refuses numbers that are not from least to most.
-func within(what string, all []int, least, most int) error {
+// Within refuses numbers that are not from least to most.
+func Within(what string, all []int, least, most int) error {
 	for _, n := range all {
 		if n < least || n > most {
-			return refused("%d %s, from %d to %d are possible", n, what, least, most)
+			return Refused("%d %s, from %d to %d are possible", n, what, least, most)
 		}
 	}
-	return some(what, all)
+	return Some(what, all)
 }
 
 // Progress is told that done of total units of a stage are finished, first
 // with 0. It is called by one goroutine at a time.
 type Progress func(stage string, done, total int)
 
-// tell calls p if there is one.
-func (p Progress) tell(stage string, done, total int) {
+// Tell calls p if there is one.
+func (p Progress) Tell(stage string, done, total int) {
 	if p != nil {
 		p(stage, done, total)
 	}
@@ -116,9 +116,9 @@ type Workload interface {
 	Validate() error
 	// Sheet says how what was measured is shown.
 	Sheet() report.Sheet
-	// measure opens backends, prepares one input after the other, and has r compare who
+	// Measure opens backends, prepares one input after the other, and has r compare who
 	// computes from it.
-	measure(ctx context.Context, r *runner) error
+	Measure(ctx context.Context, r *Runner) error
 }
 
 // Measure measures what w says. The runs are in the order of the configuration.
@@ -131,18 +131,18 @@ func Measure(ctx context.Context, w Workload) (runs []report.Run, _ []record.Bac
 	if err := w.Validate(); err != nil {
 		return nil, nil, err
 	}
-	r := &runner{Common: w.Settings()}
-	defer func() { err = errors.Join(err, r.engines.close()) }()
-	err = w.measure(ctx, r)
-	if err == nil && len(r.runs) == 0 {
+	r := &Runner{Common: w.Settings()}
+	defer func() { err = errors.Join(err, r.Engines.close()) }()
+	err = w.Measure(ctx, r)
+	if err == nil && len(r.Runs) == 0 {
 		err = fmt.Errorf("%w: no backend has anything of what was asked for", backend.ErrUnsupported)
 	}
-	for _, run := range r.runs {
+	for _, run := range r.Runs {
 		if run.Wrong > 0 {
 			err = errors.Join(err, fmt.Errorf("%w: %s: %d of its answers, by %s", ErrWrong, run.Name(), run.Wrong, run.Oracle))
 		}
 	}
-	return r.runs, r.engines.describe(), err
+	return r.Runs, r.Engines.describe(), err
 }
 
 // CutBy returns what cut short the record of a measurement that ended with err, under ctx. Wrong answers
@@ -157,4 +157,20 @@ func CutBy(ctx context.Context, err error) record.Cut {
 		return ""
 	}
 	return record.CutByError
+}
+
+// UntilEnded calls f, which does not end with ctx, as gnark's functions. When ctx ends
+// nobody waits for f any more, and what it works on is its own.
+func UntilEnded(ctx context.Context, f func() error) error {
+	if err := backend.Ended(ctx); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return backend.Ended(ctx)
+	}
 }

@@ -59,32 +59,32 @@ type MSM struct {
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
 func (c *MSM) Validate() error {
-	if err := c.validate(); err != nil {
+	if err := c.ValidateCommon(); err != nil {
 		return err
 	}
 	switch {
 	case c.CacheDir == "":
-		return refused("bench needs a folder for points")
+		return Refused("bench needs a folder for points")
 	case c.Warmup < 0:
-		return refused("%d runs to warm up", c.Warmup)
+		return Refused("%d runs to warm up", c.Warmup)
 	case c.Until < 0 || c.Within < 0:
-		return refused("medians to a share of %v, within %v", c.Until, c.Within)
+		return Refused("medians to a share of %v, within %v", c.Until, c.Within)
 	case c.BackToBack < 0:
-		return refused("%d calls in a row", c.BackToBack)
+		return Refused("%d calls in a row", c.BackToBack)
 	case c.Multiples < 0:
-		return refused("%d multiples of each base", c.Multiples)
+		return Refused("%d multiples of each base", c.Multiples)
 	case c.Batch && (c.BackToBack == 0 || c.Callers > 1):
-		return refused("a batch of %d calls in a row by %d callers", c.BackToBack, c.Callers)
+		return Refused("a batch of %d calls in a row by %d callers", c.BackToBack, c.Callers)
 	case c.Callers < 0 || c.Callers > 1 && c.BackToBack == 0:
-		return refused("%d callers of %d calls in a row", c.Callers, c.BackToBack)
+		return Refused("%d callers of %d calls in a row", c.Callers, c.BackToBack)
 	}
 	for _, p := range c.Paths {
 		if p != report.Copy && p != report.Arena {
-			return refused("path %q (arena, copy)", p)
+			return Refused("path %q (arena, copy)", p)
 		}
 	}
-	return cmp.Or(within("points", c.Sizes, 1, backend.MaxCount), some("curves", c.Curves), some("groups", c.Groups),
-		some("distributions", c.Distributions), some("paths", c.Paths))
+	return cmp.Or(Within("points", c.Sizes, 1, backend.MaxCount), Some("curves", c.Curves), Some("groups", c.Groups),
+		Some("distributions", c.Distributions), Some("paths", c.Paths))
 }
 
 // discreteLogarithms is what answers are compared with.
@@ -139,17 +139,17 @@ func (c *MSM) legend(runs []report.Run) string {
 
 // measuring is a measurement of MSMs that runs.
 type measuring struct {
-	*runner
+	*Runner
 	cfg *MSM
 }
 
-func (c *MSM) measure(ctx context.Context, r *runner) error {
-	if err := r.open(ctx, nil); err != nil {
+func (c *MSM) Measure(ctx context.Context, r *Runner) error {
+	if err := r.Start(ctx, nil); err != nil {
 		return err
 	}
 	m := &measuring{r, c}
 	for _, curve := range c.Curves {
-		able := r.able(curve.String(), hasCurve(curve))
+		able := r.Able(curve.String(), HasCurve(curve))
 		if len(able) == 0 {
 			continue
 		}
@@ -160,7 +160,7 @@ func (c *MSM) measure(ctx context.Context, r *runner) error {
 		}
 	}
 	if c.Phases {
-		noteWithoutPhases(r.runs, r.note)
+		noteWithoutPhases(r.Runs, r.Notef)
 	}
 	return nil
 }
@@ -184,8 +184,8 @@ func (c *Common) readPoints(ctx context.Context, curve backend.Curve, g backend.
 		return err
 	}
 	stage := fmt.Sprintf("%s: %s points", in.name, units.FormatSize(most))
-	c.Progress.tell(stage, 0, most)
-	cache := fixtures.Cache{Dir: c.CacheDir, Note: c.Note, Progress: func(done, total int) { c.Progress.tell(stage, done, total) }}
+	c.Progress.Tell(stage, 0, most)
+	cache := fixtures.Cache{Dir: c.CacheDir, Note: c.Note, Progress: func(done, total int) { c.Progress.Tell(stage, done, total) }}
 	f, err := cache.Open(ctx, in.points, most)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (c *Common) readPoints(ctx context.Context, curve backend.Curve, g backend.
 }
 
 // group measures all sizes of one group.
-func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g backend.Group) error {
+func (m *measuring) group(ctx context.Context, able Engines, c backend.Curve, g backend.Group) error {
 	return m.readPoints(ctx, c, g, slices.Max(m.cfg.Sizes), func(in *inputs) error {
 		if m.cfg.Check {
 			if err := m.checkOracle(ctx, in); err != nil {
@@ -258,12 +258,12 @@ func (m *measuring) checkOracle(ctx context.Context, in *inputs) (err error) {
 // loaded is the bases of one size on one engine.
 type loaded struct {
 	bases
-	on   *single
+	on   *Single
 	took time.Duration
 }
 
 // size measures all distributions of one size on bases loaded once.
-func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (err error) {
+func (m *measuring) size(ctx context.Context, able Engines, in *inputs, n int) (err error) {
 	points := in.bytes[:n*in.points.Size()]
 	var all []loaded
 	defer func() {
@@ -273,7 +273,7 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 	}()
 	stage := fmt.Sprintf("%s %s: loading", in.name, units.FormatSize(n))
 	for i, e := range able {
-		m.Progress.tell(stage, i, len(able))
+		m.Progress.Tell(stage, i, len(able))
 		start := time.Now()
 		b, err := in.load(ctx, e.Engine, points, msm.Multiples(max(1, m.cfg.Multiples)))
 		if err != nil {
@@ -281,7 +281,7 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 		}
 		all = append(all, loaded{b, e, time.Since(start)})
 	}
-	m.Progress.tell(stage, len(able), len(able))
+	m.Progress.Tell(stage, len(able), len(able))
 	same := backend.Bases{Curve: in.curve, Group: in.points.Key().Group, Count: n, Bytes: points}
 	digest, err := same.Digest(ctx)
 	if err != nil {
@@ -300,9 +300,9 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 
 // caller is a series of MSMs, with what its rows back to back need.
 type caller struct {
-	*series
+	*Series
 	bases
-	on     *single
+	on     *Single
 	input  input
 	want   []byte // nil when answers are not compared
 	got    []byte
@@ -332,15 +332,15 @@ func (m *measuring) distribution(ctx context.Context, all []loaded, in *inputs, 
 			}
 		}
 	}()
-	t := m.trial(what)
+	t := m.Trial(what)
 	for _, b := range all {
 		for _, p := range pathsOf(b.on, m.cfg.Paths) {
 			s, err := b.scalars(ctx, 0, scalars, p)
 			if err != nil {
-				return fmt.Errorf("backend %s: %w", b.on.name, err)
+				return fmt.Errorf("backend %s: %w", b.on.Name, err)
 			}
 			c := m.caller(ctx, b, s, want, run, p)
-			callers, t.series = append(callers, c), append(t.series, c.series)
+			callers, t.Series = append(callers, c), append(t.Series, c.Series)
 		}
 	}
 	if m.cfg.Batch {
@@ -348,24 +348,24 @@ func (m *measuring) distribution(ctx context.Context, all []loaded, in *inputs, 
 			return err
 		}
 	}
-	t.warmup = cmp.Or(m.cfg.Warmup, 1)
+	t.Warmup = cmp.Or(m.cfg.Warmup, 1)
 	start := time.Now()
-	t.after = func() error {
+	t.After = func() error {
 		if err := m.until(ctx, t, start); err != nil {
 			return err
 		}
 		return m.backToBack(ctx, what, callers)
 	}
-	return m.compare(ctx, t)
+	return m.Compare(ctx, t)
 }
 
 // scalars makes scalars, and the answer if it is compared.
 func (m *measuring) scalars(stage string, in *inputs, n int, d fixtures.Distribution, seed uint64) (scalars, want []byte, err error) {
-	m.Progress.tell(stage, 0, 1)
+	m.Progress.Tell(stage, 0, 1)
 	if scalars, err = fixtures.Scalars(in.curve, d, seed, n); err == nil && m.cfg.Check {
 		want, err = in.points.Expected(0, scalars)
 	}
-	m.Progress.tell(stage, 1, 1)
+	m.Progress.Tell(stage, 1, 1)
 	return scalars, want, err
 }
 
@@ -377,17 +377,17 @@ func (m *measuring) caller(ctx context.Context, b loaded, in input, want []byte,
 	run.Took("load_bases", b.took)
 	run.Figure("devices", "", float64(len(b.on.info.Devices)))
 	c := &caller{bases: b.bases, on: b.on, input: in, want: want}
-	c.series = m.series(b.on, run, func() (took time.Duration, err error) {
+	c.Series = m.Series(b.on, run, func() (took time.Duration, err error) {
 		c.got, took, err = in.msm(ctx)
 		return took, err
 	})
 	if want != nil {
-		c.run.Oracle, c.check = discreteLogarithms, func() (int, error) { return differs(c.got, want), nil }
+		c.Run.Oracle, c.Check = discreteLogarithms, func() (int, error) { return differs(c.got, want), nil }
 	}
 	if m.cfg.Phases {
-		c.phases = &phases{of: b.on}
+		c.Phases = b.on.PhasesWith(nil)
 	}
-	c.row = func(run *report.Run) {
+	c.Row = func(run *report.Run) {
 		name := report.FigureBackToBack
 		if m.cfg.Batch {
 			name = report.FigureBatch
@@ -417,27 +417,27 @@ func mean(all []float64) (m float64) {
 }
 
 // until adds rounds until medians are known.
-func (m *measuring) until(ctx context.Context, t *trial, start time.Time) error {
+func (m *measuring) until(ctx context.Context, t *Trial, start time.Time) error {
 	if m.cfg.Until == 0 {
 		return nil
 	}
 	more := *t
-	more.warmup, more.timed = 0, 1
-	for time.Since(start) < m.cfg.Within && !settled(t.series, m.cfg.Until) {
-		more.stage = fmt.Sprintf("%s, run %d", t.stage, 1+len(t.series[0].samples))
+	more.Warmup, more.Timed = 0, 1
+	for time.Since(start) < m.cfg.Within && !settled(t.Series, m.cfg.Until) {
+		more.Stage = fmt.Sprintf("%s, run %d", t.Stage, 1+len(t.Series[0].Samples))
 		if err := m.rounds(ctx, &more); err != nil {
 			return err
 		}
 	}
-	if !settled(t.series, m.cfg.Until) {
-		m.note("%s: medians are not known to %.3g %% after %v", t.stage, 100*m.cfg.Until, m.cfg.Within)
+	if !settled(t.Series, m.cfg.Until) {
+		m.Notef("%s: medians are not known to %.3g %% after %v", t.Stage, 100*m.cfg.Until, m.cfg.Within)
 	}
 	return nil
 }
 
 // settled reports whether every median is known to a share of it.
-func settled(all []*series, share float64) bool {
-	return !slices.ContainsFunc(all, func(s *series) bool { return !(report.Uncertainty(record.AllMillis(s.samples)) <= share) })
+func settled(all []*Series, share float64) bool {
+	return !slices.ContainsFunc(all, func(s *Series) bool { return !(report.Uncertainty(record.AllMillis(s.Samples)) <= share) })
 }
 
 // backToBack adds rows of calls without a pause, in turns.
@@ -447,12 +447,12 @@ func (m *measuring) backToBack(ctx context.Context, what string, callers []*call
 	}
 	stage, total := what+", back to back", m.Count*len(callers)
 	for i := range total {
-		m.Progress.tell(stage, i, total)
+		m.Progress.Tell(stage, i, total)
 		if err := m.callsInARow(ctx, callers[i%len(callers)]); err != nil {
 			return err
 		}
 	}
-	m.Progress.tell(stage, total, total)
+	m.Progress.Tell(stage, total, total)
 	return nil
 }
 
@@ -465,7 +465,7 @@ func (m *measuring) callsInARow(ctx context.Context, c *caller) error {
 	if err != nil {
 		return err
 	}
-	c.run.Wrong += differs(first, c.want)
+	c.Run.Wrong += differs(first, c.want)
 	before := c.on.energy(ctx)
 	start := time.Now()
 	answers, wants := [][]byte(nil), c.wants
@@ -483,7 +483,7 @@ func (m *measuring) callsInARow(ctx context.Context, c *caller) error {
 		c.joules = append(c.joules, float64(after-before)/1e3)
 	}
 	for i, a := range answers {
-		c.run.Wrong += differs(a, wants[i])
+		c.Run.Wrong += differs(a, wants[i])
 	}
 	return nil
 }
@@ -512,9 +512,9 @@ func (m *measuring) batches(ctx context.Context, callers []*caller, in *inputs, 
 			return err
 		}
 		for _, c := range callers {
-			s, err := c.bases.scalars(ctx, 0, scalars, report.Path(c.run.Inputs[report.InputPath]))
+			s, err := c.bases.scalars(ctx, 0, scalars, report.Path(c.Run.Inputs[report.InputPath]))
 			if err != nil {
-				return fmt.Errorf("backend %s: %w", c.run.Backend, err)
+				return fmt.Errorf("backend %s: %w", c.Run.Backend, err)
 			}
 			c.batch, c.wants = append(c.batch, s), append(c.wants, want)
 		}
@@ -523,15 +523,15 @@ func (m *measuring) batches(ctx context.Context, callers []*caller, in *inputs, 
 }
 
 // pathsOf returns the paths that make a difference for a backend.
-func pathsOf(e *single, paths []report.Path) []report.Path {
+func pathsOf(e *Single, paths []report.Path) []report.Path {
 	if e.shared {
 		return paths
 	}
 	return []report.Path{report.Copy}
 }
 
-func measureOf(e *single) string {
-	if isPlugin(e.name) {
+func measureOf(e *Single) string {
+	if isPlugin(e.Name) {
 		return report.EndToEndPlugin
 	}
 	return report.EndToEnd

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench/benchtest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/fixtures"
@@ -18,14 +19,14 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-func config(t *testing.T, w *world, backends ...string) MSM {
+func config(t *testing.T, w *benchtest.World, backends ...string) MSM {
 	t.Cleanup(func() {
-		if w.open != 0 || w.arenas != 0 {
-			t.Errorf("%d backends and %d buffers left open", w.open, w.arenas)
+		if w.Opened != 0 || w.Arenas != 0 {
+			t.Errorf("%d backends and %d buffers left open", w.Opened, w.Arenas)
 		}
 	})
 	return MSM{
-		Common:        Common{Open: w.opener, Backends: backends, Count: 3, Seed: 1, CacheDir: t.TempDir()},
+		Common:        Common{Open: w.Opener, Backends: backends, Count: 3, Seed: 1, CacheDir: t.TempDir()},
 		Curves:        []backend.Curve{backend.BN254},
 		Groups:        []backend.Group{backend.G1},
 		Sizes:         []int{40},
@@ -36,7 +37,7 @@ func config(t *testing.T, w *world, backends ...string) MSM {
 }
 
 func TestMSMAllGroups(t *testing.T) {
-	w := &world{}
+	w := &benchtest.World{}
 	cfg := config(t, w, "cpu")
 	cfg.Curves, cfg.Groups, cfg.Distributions = backend.Curves(), backend.Groups(), fixtures.Distributions()
 	cfg.Sizes, cfg.Count = []int{70, 33}, 1
@@ -75,7 +76,7 @@ func TestMSMAllGroups(t *testing.T) {
 }
 
 func TestMSMAlternates(t *testing.T) {
-	w := &world{}
+	w := &benchtest.World{}
 	cfg := config(t, w, "a", "arena", "c")
 	cfg.Paths, cfg.Warmup = []report.Path{report.Copy, report.Arena}, 2
 	runs, _, err := Measure(t.Context(), &cfg)
@@ -83,7 +84,7 @@ func TestMSMAlternates(t *testing.T) {
 		t.Fatal(err)
 	}
 	round := []string{"a", "arena", "arena", "c"}
-	if got, want := w.recorded(), slices.Repeat(round, 2+cfg.Count); !slices.Equal(got, want) {
+	if got, want := w.Recorded(), slices.Repeat(round, 2+cfg.Count); !slices.Equal(got, want) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	var series []string
@@ -102,7 +103,7 @@ func TestMSMAlternates(t *testing.T) {
 // every call that was timed; who has none is named.
 func TestPhases(t *testing.T) {
 	var notes []string
-	cfg := config(t, &world{}, "cpu", "phased")
+	cfg := config(t, &benchtest.World{}, "cpu", "phased")
 	cfg.Phases, cfg.Count, cfg.Note = true, 3, func(s string) { notes = append(notes, s) }
 	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 4 || runs[0].Backend != "cpu" || runs[1].Op != report.OpMSM {
@@ -129,7 +130,7 @@ func TestPhases(t *testing.T) {
 
 // TestUntil: rounds go on until medians are known, or time is over.
 func TestUntil(t *testing.T) {
-	cfg := config(t, &world{}, "a", "b")
+	cfg := config(t, &benchtest.World{}, "a", "b")
 	cfg.Count, cfg.Until, cfg.Within = 2, 1e6, time.Hour // six samples are enough for that
 	runs, _, err := Measure(t.Context(), &cfg)
 	if err != nil || len(runs) != 2 || runs[0].Count != runs[1].Count || runs[0].Count < 3 || report.Uncertainty(runs[0].Samples) > 1e6 {
@@ -157,7 +158,7 @@ func TestBackToBack(t *testing.T) {
 }
 
 func backToBack(t *testing.T, callers int) {
-	w := &world{}
+	w := &benchtest.World{}
 	cfg := config(t, w, "a", "wrong")
 	cfg.Count, cfg.BackToBack, cfg.Callers = 2, 3, callers
 	runs, _, err := Measure(t.Context(), &cfg)
@@ -166,7 +167,7 @@ func backToBack(t *testing.T, callers int) {
 	}
 	rounds := slices.Repeat([]string{"a", "wrong"}, 1+cfg.Count)
 	row := append(slices.Repeat([]string{"a"}, 1+cfg.BackToBack), slices.Repeat([]string{"wrong"}, 1+cfg.BackToBack)...)
-	if got, want := w.recorded(), append(rounds, slices.Repeat(row, cfg.Count)...); !slices.Equal(got, want) {
+	if got, want := w.Recorded(), append(rounds, slices.Repeat(row, cfg.Count)...); !slices.Equal(got, want) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	for _, r := range runs {
@@ -184,7 +185,7 @@ func backToBack(t *testing.T, callers int) {
 // TestBatch: a row is one call of MSMs with scalars that differ, each compared with
 // its own answer.
 func TestBatch(t *testing.T) {
-	w := &world{}
+	w := &benchtest.World{}
 	cfg := config(t, w, "arena", "wrong")
 	cfg.Count, cfg.BackToBack, cfg.Batch, cfg.Paths = 2, 3, true, []report.Path{report.Arena}
 	runs, _, err := Measure(t.Context(), &cfg)
@@ -192,7 +193,7 @@ func TestBatch(t *testing.T) {
 		t.Fatalf("%d runs, error %v", len(runs), err)
 	}
 	rounds := slices.Repeat([]string{"arena", "wrong"}, 1+cfg.Count)
-	if got, want := w.recorded(), append(rounds, slices.Repeat([]string{"arena", "arena", "wrong", "wrong"},
+	if got, want := w.Recorded(), append(rounds, slices.Repeat([]string{"arena", "arena", "wrong", "wrong"},
 		cfg.Count)...); !slices.Equal(got, want) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
@@ -204,14 +205,14 @@ func TestBatch(t *testing.T) {
 	if all := 1 + cfg.Count + cfg.Count*(1+cfg.BackToBack); runs[0].Wrong != 0 || runs[1].Wrong != all {
 		t.Errorf("%d and %d wrong answers, want 0 and %d", runs[0].Wrong, runs[1].Wrong, all)
 	}
-	if w.arenas != 0 {
-		t.Errorf("%d buffers were not freed", w.arenas)
+	if w.Arenas != 0 {
+		t.Errorf("%d buffers were not freed", w.Arenas)
 	}
 }
 
 // TestEnergy: that of rows, divided by their calls, where the backend knows.
 func TestEnergy(t *testing.T) {
-	w := &world{}
+	w := &benchtest.World{}
 	cfg := config(t, w, "arena", "a")
 	cfg.Count, cfg.BackToBack, cfg.Paths = 3, 4, []report.Path{report.Arena}
 	runs, _, err := Measure(t.Context(), &cfg)
@@ -233,7 +234,7 @@ func TestEnergy(t *testing.T) {
 }
 
 func TestMSMDetectsWrongAnswers(t *testing.T) {
-	w := &world{}
+	w := &benchtest.World{}
 	cfg := config(t, w, "cpu", "wrong")
 	runs, _, err := Measure(t.Context(), &cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
@@ -254,13 +255,13 @@ func TestMSMDetectsWrongAnswers(t *testing.T) {
 }
 
 func TestMSMDistrustsTheOracle(t *testing.T) {
-	w := &world{}
+	w := &benchtest.World{}
 	cfg := config(t, w, "cpu")
 	cfg.Open = func(ctx context.Context, name string) (backend.Backend, error) {
 		if name == "reference" {
 			name = "wrong"
 		}
-		return w.opener(ctx, name)
+		return w.Opener(ctx, name)
 	}
 	if runs, _, err := Measure(t.Context(), &cfg); !errors.Is(err, ErrWrong) || len(runs) != 0 {
 		t.Errorf("%d runs, error %v", len(runs), err)
@@ -270,10 +271,10 @@ func TestMSMDistrustsTheOracle(t *testing.T) {
 func TestMSMKeepsWhatWasMeasured(t *testing.T) {
 	t.Run("interrupt", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &world{}
+		w := &benchtest.World{}
 		cfg := config(t, w, "a", "b")
 		cfg.Check = false
-		w.onCall = func(before int) {
+		w.OnCall = func(before int) {
 			if before == 5 { // b's second timed run
 				cancel()
 			}
@@ -284,7 +285,7 @@ func TestMSMKeepsWhatWasMeasured(t *testing.T) {
 		}
 	})
 	t.Run("failure", func(t *testing.T) {
-		cfg := config(t, &world{}, "cpu", "broken")
+		cfg := config(t, &benchtest.World{}, "cpu", "broken")
 		runs, _, err := Measure(t.Context(), &cfg)
 		if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "broken") || len(runs) != 0 {
 			t.Errorf("%v, %+v", err, runs)
@@ -293,7 +294,7 @@ func TestMSMKeepsWhatWasMeasured(t *testing.T) {
 }
 
 func TestMSMLeavesOutWhatABackendHasNot(t *testing.T) {
-	cfg := config(t, &world{}, "bn254", "cpu")
+	cfg := config(t, &benchtest.World{}, "bn254", "cpu")
 	cfg.Curves = []backend.Curve{backend.BN254, backend.BLS12377}
 	var notes []string
 	cfg.Note = func(s string) { notes = append(notes, s) }
@@ -308,7 +309,7 @@ func TestMSMLeavesOutWhatABackendHasNot(t *testing.T) {
 }
 
 func TestMSMProgress(t *testing.T) {
-	cfg := config(t, &world{}, "cpu")
+	cfg := config(t, &benchtest.World{}, "cpu")
 	last := map[string][2]int{}
 	cfg.Progress = func(stage string, done, total int) {
 		if before, ok := last[stage]; ok && (done < before[0] || total != before[1]) || done > total {
@@ -346,13 +347,13 @@ func TestMSMRefuses(t *testing.T) {
 		"twice":              func(c *MSM) { c.Backends = []string{"a", "a"} },
 		"no cache":           func(c *MSM) { c.CacheDir = "" },
 	} {
-		cfg := config(t, &world{}, "cpu")
+		cfg := config(t, &benchtest.World{}, "cpu")
 		spoil(&cfg)
 		if _, _, err := Measure(t.Context(), &cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := measured(t, config(t, &world{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
+	if _, _, err := measured(t, config(t, &benchtest.World{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
 		t.Error("a backend that is not there is not noticed")
 	}
 }
@@ -397,4 +398,13 @@ func TestCutBy(t *testing.T) {
 	if cancel(); CutBy(ctx, nil) != "" || CutBy(ctx, ErrWrong) != record.CutByInterrupt {
 		t.Error("with one")
 	}
+}
+
+// measured measures what a configuration says.
+func measured[C any, W interface {
+	*C
+	Workload
+}](t *testing.T, cfg C) ([]report.Run, []record.BackendInfo, error) {
+	t.Helper()
+	return Measure(t.Context(), W(&cfg))
 }

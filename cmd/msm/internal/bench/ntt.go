@@ -52,9 +52,9 @@ type Transforms struct {
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
 func (c *Transforms) Validate() error {
 	if c.Batch < 1 {
-		return refused("a batch of %d vectors", c.Batch)
+		return Refused("a batch of %d vectors", c.Batch)
 	}
-	return cmp.Or(c.validate(), some("ways", c.Ways), some("curves", c.Curves), powers("elements", c.Sizes, 2))
+	return cmp.Or(c.ValidateCommon(), Some("ways", c.Ways), Some("curves", c.Curves), Powers("elements", c.Sizes, 2))
 }
 
 // Sheet shows the CPU backend's time beside.
@@ -69,15 +69,15 @@ func (c *Transforms) Sheet() report.Sheet {
 	}
 }
 
-func (c *Transforms) measure(ctx context.Context, r *runner) (err error) {
-	if err := r.open(ctx, nil); err != nil {
+func (c *Transforms) Measure(ctx context.Context, r *Runner) (err error) {
+	if err := r.Start(ctx, nil); err != nil {
 		return err
 	}
 	oracle := cpu.New(cpu.Options{})
 	defer func() { err = errors.Join(err, oracle.Close()) }()
 	known, _ := backend.As[backend.Programs](oracle)
 	for _, curve := range c.Curves {
-		able := r.withPrograms(backend.ScalarOf(curve))
+		able := r.WithPrograms(backend.ScalarOf(curve))
 		for _, n := range c.Sizes {
 			for _, way := range transformWays {
 				if len(able) == 0 || !slices.Contains(c.Ways, way.name) {
@@ -125,7 +125,7 @@ func (w *transformWork) answer(ctx context.Context, b backend.Programs, seed uin
 		}
 		var all []time.Duration
 		for range oracleTries {
-			took, err := clock(step)()
+			took, err := Clock(step)()
 			if err != nil {
 				return err
 			}
@@ -166,22 +166,22 @@ func (w *transformWork) on(ctx context.Context, b backend.Programs,
 
 // compare times the transform on one backend. The first answer, which is not timed, is
 // compared.
-func (w *transformWork) compare(ctx context.Context, r *runner, e *single) error {
+func (w *transformWork) compare(ctx context.Context, r *Runner, e *Single) error {
 	b, _ := backend.As[backend.Programs](e.only)
 	return w.on(ctx, b, func(step func() error, answer func() ([]byte, error)) error {
 		run := report.Run{Op: "ntt", What: w.way.order, Curve: w.curve.String(), N: w.n, Checked: true, Oracle: "gnark-crypto"}
 		run.Size("batch", w.batch)
 		run.Took(report.FigureCPU, w.took)
-		t := r.trial(fmt.Sprintf("%s of %d %v on %s", w.way.name, w.n, backend.ScalarOf(w.curve), e.name), r.series(e, run, clock(step)))
-		t.warmup, t.tight = 0, true
+		t := r.Trial(fmt.Sprintf("%s of %d %v on %s", w.way.name, w.n, backend.ScalarOf(w.curve), e.Name), r.Series(e, run, Clock(step)))
+		t.Warmup, t.Tight = 0, true
 		got, err := answer()
 		if err == nil && !bytes.Equal(got, w.want) {
 			err = fmt.Errorf("%w: a transform other than gnark-crypto's", ErrWrong)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.stage, err)
+			return fmt.Errorf("%s: %w", t.Stage, err)
 		}
-		return r.compare(ctx, t)
+		return r.Compare(ctx, t)
 	})
 }
 

@@ -45,14 +45,14 @@ type Numbers struct {
 // backend.ErrInvalidInput.
 func (c *Numbers) Validate() error {
 	if c.Words < 0 || c.Steps < 0 {
-		return refused("%d words, %d steps", c.Words, c.Steps)
+		return Refused("%d words, %d steps", c.Words, c.Steps)
 	}
 	for _, n := range c.Sizes {
 		if n < 1 {
-			return refused("a batch of %d elements", n)
+			return Refused("a batch of %d elements", n)
 		}
 	}
-	return cmp.Or(c.validate(), some("operations", c.Ops), within("bits", c.Bits, 2, 32*backend.MaxLong))
+	return cmp.Or(c.ValidateCommon(), Some("operations", c.Ops), Within("bits", c.Bits, 2, 32*backend.MaxLong))
 }
 
 // Sheet shows elements a second.
@@ -266,12 +266,12 @@ func (l *numberWork) wrong(answer []byte) int {
 	return 0
 }
 
-func (c *Numbers) measure(ctx context.Context, r *runner) error {
-	if err := r.open(ctx, nil); err != nil {
+func (c *Numbers) Measure(ctx context.Context, r *Runner) error {
+	if err := r.Start(ctx, nil); err != nil {
 		return err
 	}
 	for _, op := range c.Ops {
-		able := r.able(op.String(), func(can backend.Capabilities) bool { return can.HasNumbers(op) })
+		able := r.Able(op.String(), func(can backend.Capabilities) bool { return can.HasNumbers(op) })
 		for _, bits := range c.Bits {
 			for _, n := range c.sizes(op, bits) {
 				if len(able) == 0 {
@@ -301,9 +301,9 @@ type numbersOn struct {
 }
 
 // compare times one workload on every backend that has the operation.
-func (l *numberWork) compare(ctx context.Context, c *Numbers, r *runner, able engines) (err error) {
+func (l *numberWork) compare(ctx context.Context, c *Numbers, r *Runner, able Engines) (err error) {
 	n, steps := l.step.A.Count, max(c.Steps, 1)
-	t := r.trial(fmt.Sprintf("%v of %d bits, %d elements", l.op, l.bits, n))
+	t := r.Trial(fmt.Sprintf("%v of %d bits, %d elements", l.op, l.bits, n))
 	for _, e := range able {
 		on, failed := l.on(ctx, e, steps)
 		if failed != nil {
@@ -315,43 +315,43 @@ func (l *numberWork) compare(ctx context.Context, c *Numbers, r *runner, able en
 		}
 		for _, where := range []string{report.Host, report.Resident} {
 			if len(c.Paths) == 0 || slices.Contains(c.Paths, where) {
-				t.series = append(t.series, l.series(ctx, r, e, on, where, steps))
+				t.Series = append(t.Series, l.series(ctx, r, e, on, where, steps))
 			}
 		}
 	}
-	return r.compare(ctx, t)
+	return r.Compare(ctx, t)
 }
 
 // series returns the series of a backend with operands on the host or resident. Resident
 // operands are those that were loaded; answers are read outside of the time then, and the time
 // is that of a program divided by its steps.
-func (l *numberWork) series(ctx context.Context, r *runner, e *single, on *numbersOn, where string, steps int) *series {
+func (l *numberWork) series(ctx context.Context, r *Runner, e *Single, on *numbersOn, where string, steps int) *Series {
 	run := report.Run{Op: report.OpNumbers, What: l.op.String(), N: l.step.A.Count}
 	run.Size("bits", l.bits)
 	run.Input(report.InputPath, where)
 	run.Figure("words", "", float64(l.moved()))
-	answer, once := on.answer, clock(func() error { return on.host.Run(ctx) })
+	answer, once := on.answer, Clock(func() error { return on.host.Run(ctx) })
 	if where == report.Resident {
 		run.Size("steps", steps)
 		answer, once = on.residentAnswer, func() (time.Duration, error) {
-			took, err := clock(func() error { return on.resident.Run(ctx) })()
+			took, err := Clock(func() error { return on.resident.Run(ctx) })()
 			if err == nil {
 				err = on.read.Run(ctx)
 			}
 			return took / time.Duration(steps), err
 		}
 	}
-	s := r.series(e, run, once)
+	s := r.Series(e, run, once)
 	if l.want != nil {
-		s.run.Oracle, s.run.Compared = "math/big", l.compared()
-		s.check = func() (int, error) { return l.wrong(layout.Bytes(answer.Words)), nil }
+		s.Run.Oracle, s.Run.Compared = "math/big", l.compared()
+		s.Check = func() (int, error) { return l.wrong(layout.Bytes(answer.Words)), nil }
 	}
 	return s
 }
 
 // on opens a session of package arith with room for the workload, and makes its programs:
 // one that writes, computes and reads, one that computes some times, and one that reads.
-func (l *numberWork) on(ctx context.Context, e *single, steps int) (*numbersOn, error) {
+func (l *numberWork) on(ctx context.Context, e *Single, steps int) (*numbersOn, error) {
 	room := 0
 	for _, b := range []backend.Batch{l.step.M, l.step.A, l.step.B, l.step.Dst} {
 		room += arith.Words(32*b.Words, b.Count)

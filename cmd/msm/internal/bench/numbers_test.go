@@ -10,24 +10,16 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench/benchtest"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report/plots"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // oddNumbers is a backend of which each product modulo m is wrong.
-type oddNumbers struct{ backend.Backend }
-
-func (b oddNumbers) vectors() backend.Programs { return b.Backend.(backend.Programs) }
-
-func (b oddNumbers) NewSpace(ctx context.Context, e backend.Element, n int) (backend.SpaceID, error) {
-	return b.vectors().NewSpace(ctx, e, n)
-}
-
-func (b oddNumbers) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	return b.vectors().FreeSpace(ctx, id)
-}
+type oddNumbers struct{ benchtest.Vectors }
 
 func (b oddNumbers) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	for i, s := range steps {
@@ -36,13 +28,13 @@ func (b oddNumbers) Run(ctx context.Context, steps []backend.Step) ([][]byte, er
 			steps[i] = c
 		}
 	}
-	return b.vectors().Run(ctx, steps)
+	return b.Programs().Run(ctx, steps)
 }
 
 func numbersOpener(odd bool) func(context.Context, string) (backend.Backend, error) {
 	return func(context.Context, string) (backend.Backend, error) {
 		if odd {
-			return oddNumbers{cpu.New(cpu.Options{})}, nil
+			return oddNumbers{benchtest.Vectors{Backend: cpu.New(cpu.Options{})}}, nil
 		}
 		return cpu.New(cpu.Options{}), nil
 	}
@@ -109,7 +101,7 @@ func TestNumbersResident(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := report.PlotNumbers(&b, "svg", record.Record[report.Run]{Runs: runs}); err != nil ||
+	if err := plots.PlotNumbers(&b, "svg", record.Record[report.Run]{Runs: runs}); err != nil ||
 		!strings.Contains(b.String(), "elements of a batch") || !strings.Contains(b.String(), "113 bits") {
 		t.Errorf("%v\n%s", err, b.String())
 	}

@@ -54,12 +54,12 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 		}
 		if len(ops) == 0 {
 			if cfg.Note != nil {
-				cfg.Note(fmt.Sprintf("backend %s has none of the operations: left out", e.name))
+				cfg.Note(fmt.Sprintf("backend %s has none of the operations: left out", e.Name))
 			}
 			continue
 		}
 		try := func(name string, tries int, program func(i int) *randprog.Program) error {
-			r := Verified{Op: OpVerify, Backend: e.name, Curve: backend.Words.String(), Cases: name}
+			r := Verified{Op: OpVerify, Backend: e.Name, Curve: backend.Words.String(), Cases: name}
 			var mu sync.Mutex
 			err := inFlight(ctx, runtime.GOMAXPROCS(0), tries, func(i int) error {
 				err := program(i).Differ(ctx, e.only, ref)
@@ -86,7 +86,7 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 			return randprog.Read(randprog.Bytes(rand.New(rand.NewPCG(cfg.Seed, seed)), 4000)).Numbers()
 		}
 		for k, op := range ops {
-			cfg.Progress.tell(e.name+": numbers", k, len(ops)+1)
+			cfg.Progress.Tell(e.Name+": numbers", k, len(ops)+1)
 			if err := try(op.String(), len(widths), func(i int) *randprog.Program {
 				p := reader(uint64(op)<<32 | uint64(widths[i]))
 				for _, count := range []int{1, 2, 7} {
@@ -97,11 +97,11 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 				return results, err
 			}
 		}
-		cfg.Progress.tell(e.name+": numbers", len(ops), len(ops)+1)
+		cfg.Progress.Tell(e.Name+": numbers", len(ops), len(ops)+1)
 		if err := try("random programs", cfg.Cases, func(i int) *randprog.Program { return reader(uint64(i)).Random(ops) }); err != nil {
 			return results, err
 		}
-		cfg.Progress.tell(e.name+": numbers", len(ops)+1, len(ops)+1)
+		cfg.Progress.Tell(e.Name+": numbers", len(ops)+1, len(ops)+1)
 	}
 	if failed {
 		err = fmt.Errorf("%w: see the cases", ErrWrong)

@@ -62,9 +62,9 @@ const (
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
 func (c *Peers) Validate() error {
 	if c.Programs == "" || len(c.Backends) > 1 {
-		return refused("programs are in a folder, and compared with one backend")
+		return Refused("programs are in a folder, and compared with one backend")
 	}
-	if err := cmp.Or(c.validate(), some("curves", c.Curves), powers("points and elements", c.Sizes, 2)); err != nil {
+	if err := cmp.Or(c.ValidateCommon(), Some("curves", c.Curves), Powers("points and elements", c.Sizes, 2)); err != nil {
 		return err
 	}
 	_, err := c.read()
@@ -118,25 +118,25 @@ func (c *Peers) read() (all peerPrograms, err error) {
 	return all, nil
 }
 
-func (c *Peers) measure(ctx context.Context, r *runner) (err error) {
+func (c *Peers) Measure(ctx context.Context, r *Runner) (err error) {
 	programs, err := c.read()
 	if err != nil {
 		return err
 	}
-	if err := r.open(ctx, nil); err != nil {
+	if err := r.Start(ctx, nil); err != nil {
 		return err
 	}
-	if d := r.engines[0].info.Devices; len(d) > 1 {
-		return refused("the backend has %d cards, a library takes one: choose it with PIPPIN_GPU_DEVICES and CUDA_VISIBLE_DEVICES", len(d))
+	if d := r.Engines[0].info.Devices; len(d) > 1 {
+		return Refused("the backend has %d cards, a library takes one: choose it with PIPPIN_GPU_DEVICES and CUDA_VISIBLE_DEVICES", len(d))
 	}
 	folder, err := os.MkdirTemp("", "msm-peers-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	p := &peers{runner: r, cfg: c, programs: programs, engine: r.engines[0], folder: folder}
+	p := &peers{Runner: r, cfg: c, programs: programs, engine: r.Engines[0], folder: folder}
 	for _, curve := range c.Curves {
-		if len(r.able(curve.String(), hasCurve(curve))) == 0 {
+		if len(r.Able(curve.String(), HasCurve(curve))) == 0 {
 			continue
 		}
 		for _, g := range backend.Groups() {
@@ -156,10 +156,10 @@ func (c *Peers) measure(ctx context.Context, r *runner) (err error) {
 
 // peers is a measurement of programs that runs.
 type peers struct {
-	*runner
+	*Runner
 	cfg      *Peers
 	programs peerPrograms
-	engine   *single
+	engine   *Single
 	folder   string // for inputs
 	wrong    int    // programs that were left out because of their answers
 }
@@ -292,7 +292,7 @@ var orderNames = map[backend.Order]string{backend.Natural: "natural to natural",
 // transform compares transforms of one vector to one order.
 func transform[E comparable](ctx context.Context, t transforming, f *vector.Field[E]) (err error) {
 	if t.engine.info.Can.Elements == nil {
-		t.note("backend %s has no vectors: transforms are left out", t.engine.name)
+		t.Notef("backend %s has no vectors: transforms are left out", t.engine.Name)
 		return nil
 	}
 	polynomial, err := layout.View[E](t.elements)
@@ -450,8 +450,8 @@ func (p *peers) turns(ctx context.Context, run report.Run, own func() (bool, tim
 		return err
 	}
 	ours := p.peerSeries(run, own)
-	ours.run.Input(report.InputLibrary, report.Pippin)
-	var theirs []*series
+	ours.Run.Input(report.InputLibrary, report.Pippin)
+	var theirs []*Series
 	for _, t := range turns {
 		s, err := p.turn(ctx, run, ours, t)
 		if err != nil {
@@ -462,23 +462,23 @@ func (p *peers) turns(ctx context.Context, run report.Run, own func() (bool, tim
 		}
 	}
 	if len(theirs) > 0 {
-		for _, s := range append([]*series{ours}, theirs...) {
-			p.runs = append(p.runs, s.result())
+		for _, s := range append([]*Series{ours}, theirs...) {
+			p.Runs = append(p.Runs, s.Result())
 		}
 	}
 	return nil
 }
 
 // peerSeries returns the series of one library, whose answers are judged when they are there.
-func (p *peers) peerSeries(run report.Run, compute func() (bool, time.Duration, error)) *series {
+func (p *peers) peerSeries(run report.Run, compute func() (bool, time.Duration, error)) *Series {
 	right := false
-	s := &series{run: run.Clone()}
-	s.run.Device = p.engine.device()
-	s.once = func() (took time.Duration, err error) {
+	s := &Series{Run: run.Clone()}
+	s.Run.Device = p.engine.device()
+	s.Once = func() (took time.Duration, err error) {
 		right, took, err = compute()
 		return took, err
 	}
-	s.check = func() (int, error) {
+	s.Check = func() (int, error) {
 		if right {
 			return 0, nil
 		}
@@ -489,10 +489,10 @@ func (p *peers) peerSeries(run report.Run, compute func() (bool, time.Duration, 
 
 // turn has pippin and one program compute in turns, and returns the program's series: nil if it
 // is left out.
-func (p *peers) turn(ctx context.Context, run report.Run, ours *series, t turn) (*series, error) {
+func (p *peers) turn(ctx context.Context, run report.Run, ours *Series, t turn) (*Series, error) {
 	name := fmt.Sprintf("%s, %s", t.program.Name, units.FormatSize(run.N))
 	peer, err := startPeer(ctx, filepath.Join(p.cfg.Programs, t.program.Name), t.args, cmp.Or(p.cfg.Patience, 2*time.Minute))
-	var theirs *series
+	var theirs *Series
 	var broken error // of pippin
 	if err == nil {
 		theirs = p.peerSeries(run, func() (right bool, took time.Duration, _ error) {
@@ -503,13 +503,13 @@ func (p *peers) turn(ctx context.Context, run report.Run, ours *series, t turn) 
 			return right, took, err
 		})
 		once := *ours
-		once.once = func() (took time.Duration, err error) {
-			took, broken = ours.once()
+		once.Once = func() (took time.Duration, err error) {
+			took, broken = ours.Once()
 			return took, broken
 		}
 		// err is the program's, without what rounds say of it.
-		_ = p.rounds(ctx, p.trial(fmt.Sprintf("%s: %s", run.Workload(), t.program.Name), &once, theirs))
-		ours.samples, ours.run.Wrong = once.samples, once.run.Wrong
+		_ = p.rounds(ctx, p.Trial(fmt.Sprintf("%s: %s", run.Workload(), t.program.Name), &once, theirs))
+		ours.Samples, ours.Run.Wrong = once.Samples, once.Run.Wrong
 	}
 	err = errors.Join(err, peer.end())
 	switch {
@@ -518,17 +518,17 @@ func (p *peers) turn(ctx context.Context, run report.Run, ours *series, t turn) 
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		p.note("%s: left out: %v", name, err)
+		p.Notef("%s: left out: %v", name, err)
 		return nil, nil
-	case theirs.run.Wrong > 0: // by the library or by our program for it
-		p.note("%s: left out: %d of its %d answers are not right", name, theirs.run.Wrong, 1+p.Count)
+	case theirs.Run.Wrong > 0: // by the library or by our program for it
+		p.Notef("%s: left out: %d of its %d answers are not right", name, theirs.Run.Wrong, 1+p.Count)
 		p.wrong++
 		return nil, nil
 	}
-	theirs.run.Input(report.InputLibrary, t.program.Library)
-	theirs.run.Size("multiples", t.multiples)
-	theirs.run.Note("commit", t.program.Commit)
-	theirs.run.Note("note", peer.note)
-	theirs.run.Note("flags", "nvcc "+p.programs.Compiler+", "+p.programs.Flags)
+	theirs.Run.Input(report.InputLibrary, t.program.Library)
+	theirs.Run.Size("multiples", t.multiples)
+	theirs.Run.Note("commit", t.program.Commit)
+	theirs.Run.Note("note", peer.note)
+	theirs.Run.Note("flags", "nvcc "+p.programs.Compiler+", "+p.programs.Flags)
 	return theirs, nil
 }

@@ -14,15 +14,19 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// phases collects how long the phases of calls took, by what the backend counts, and the
+// Phases collects how long the phases of calls took, by what the backend counts, and the
 // engine's if they are watched. A nil one collects nothing. No other call is running on the
 // backend.
-type phases struct {
-	of     *single
-	engine *enginePhases // nil without
+type Phases struct {
+	of     *Single
+	engine *EnginePhases // nil without
 	calls  int
 	all    []phase
 }
+
+// PhasesWith collects what the engine's backend counts and, if watched is not nil, the
+// engine's own phases, of which it is the observer.
+func (e *Single) PhasesWith(watched *EnginePhases) *Phases { return &Phases{of: e, engine: watched} }
 
 type phase struct {
 	name    string
@@ -30,7 +34,7 @@ type phase struct {
 }
 
 // around calls do and counts what it takes of every phase; counted tells whether that is kept.
-func (p *phases) around(ctx context.Context, counted bool, do func() error) error {
+func (p *Phases) around(ctx context.Context, counted bool, do func() error) error {
 	if p == nil {
 		return do()
 	}
@@ -55,7 +59,7 @@ func (p *phases) around(ctx context.Context, counted bool, do func() error) erro
 }
 
 // add adds a sample of this call. Of the calls before the first with a phase it took nothing.
-func (p *phases) add(name string, took time.Duration) {
+func (p *Phases) add(name string, took time.Duration) {
 	i := slices.IndexFunc(p.all, func(p phase) bool { return p.name == name })
 	if i < 0 {
 		i, p.all = len(p.all), append(p.all, phase{name: name})
@@ -67,7 +71,7 @@ func (p *phases) add(name string, took time.Duration) {
 
 // runs makes a run of each phase that took time, in the order in which the backend
 // lists them, like that of the calls.
-func (p *phases) runs(of report.Run) (all []report.Run) {
+func (p *Phases) runs(of report.Run) (all []report.Run) {
 	if p == nil {
 		return nil
 	}
@@ -82,14 +86,14 @@ func (p *phases) runs(of report.Run) (all []report.Run) {
 	return all
 }
 
-// enginePhases is an engine's observer, which adds up its spaces and programs. A nil one adds
+// EnginePhases is an engine's observer, which adds up its spaces and programs. A nil one adds
 // up nothing.
-type enginePhases struct {
+type EnginePhases struct {
 	mu   sync.Mutex
 	took map[engine.PhaseKind]time.Duration
 }
 
-func (p *enginePhases) Begin(ctx context.Context, phase engine.Phase) (context.Context, func(error)) {
+func (p *EnginePhases) Begin(ctx context.Context, phase engine.Phase) (context.Context, func(error)) {
 	start := time.Now()
 	return ctx, func(error) {
 		p.mu.Lock()
@@ -102,7 +106,7 @@ func (p *enginePhases) Begin(ctx context.Context, phase engine.Phase) (context.C
 }
 
 // take returns what was added, and begins again.
-func (p *enginePhases) take() (all []backend.StageUsage) {
+func (p *EnginePhases) take() (all []backend.StageUsage) {
 	if p == nil {
 		return nil
 	}
@@ -129,7 +133,7 @@ func noteWithoutPhases(runs []report.Run, note func(string, ...any)) {
 }
 
 // usage returns what the engine's backend has counted until now; nothing where it does not.
-func (e *single) usage(ctx context.Context) backend.Usage {
+func (e *Single) usage(ctx context.Context) backend.Usage {
 	m, ok := backend.As[backend.Metered](e.only)
 	if !ok || e.only.Ping(ctx) != nil { // of a plugin it is what it said last
 		return backend.Usage{}

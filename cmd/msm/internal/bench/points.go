@@ -40,8 +40,8 @@ type Points struct {
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
 func (c *Points) Validate() error {
-	return cmp.Or(c.validate(), some("steps", c.Steps), some("curves", c.Curves), some("groups", c.Groups),
-		powers("points", c.Sizes, sampledPoints))
+	return cmp.Or(c.ValidateCommon(), Some("steps", c.Steps), Some("curves", c.Curves), Some("groups", c.Groups),
+		Powers("points", c.Sizes, sampledPoints))
 }
 
 // Sheet shows gnark-crypto's times beside.
@@ -59,13 +59,13 @@ func (c *Points) Sheet() report.Sheet {
 // sampledPoints is how many points of an answer are compared.
 const sampledPoints = 16
 
-func (c *Points) measure(ctx context.Context, r *runner) error {
-	if err := r.open(ctx, nil); err != nil {
+func (c *Points) Measure(ctx context.Context, r *Runner) error {
+	if err := r.Start(ctx, nil); err != nil {
 		return err
 	}
 	for _, curve := range c.Curves {
 		for _, group := range c.Groups {
-			able := r.withPrograms(backend.PointOf(curve, group))
+			able := r.WithPrograms(backend.PointOf(curve, group))
 			for _, n := range c.Sizes {
 				if len(able) == 0 {
 					continue
@@ -80,7 +80,7 @@ func (c *Points) measure(ctx context.Context, r *runner) error {
 }
 
 // size measures all steps over so many points.
-func (c *Points) size(ctx context.Context, r *runner, able engines, of backend.Element, n int) (err error) {
+func (c *Points) size(ctx context.Context, r *Runner, able Engines, of backend.Element, n int) (err error) {
 	w, err := newPointWork(ctx, of, n, c.Seed)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ type pointsOn struct {
 }
 
 // on measures the steps on one backend.
-func (w *pointWork) on(ctx context.Context, c *Points, r *runner, e *single) (err error) {
+func (w *pointWork) on(ctx context.Context, c *Points, r *Runner, e *Single) (err error) {
 	b, _ := backend.As[backend.Programs](e.only)
 	s, field := &spaces{of: b}, backend.ScalarOf(w.of.Curve)
 	defer func() { err = errors.Join(err, s.free(ctx)) }()
@@ -234,33 +234,33 @@ func (p *pointsOn) fill(ctx context.Context) error {
 }
 
 // step times one step.
-func (p *pointsOn) step(ctx context.Context, c *Points, r *runner, e *single, what string) error {
+func (p *pointsOn) step(ctx context.Context, c *Points, r *Runner, e *Single, what string) error {
 	step, check, err := p.what(ctx, what)
 	if err != nil {
 		return err
 	}
 	run := report.Run{Op: "points", What: what, Curve: p.of.Curve.String(), Group: p.of.Group.String(), N: p.n, Oracle: "gnark-crypto"}
-	s := r.series(e, run, clock(func() error {
+	s := r.Series(e, run, Clock(func() error {
 		_, err := p.b.Run(ctx, []backend.Step{step})
 		return err
 	}))
-	t := r.trial(fmt.Sprintf("%s of %d %v on %s", what, p.n, p.of, e.name), s)
-	t.tight = true
-	t.check = func() (err error) {
-		if s.run.Compared, err = check(); err != nil {
+	t := r.Trial(fmt.Sprintf("%s of %d %v on %s", what, p.n, p.of, e.Name), s)
+	t.Tight = true
+	t.Check = func() (err error) {
+		if s.Run.Compared, err = check(); err != nil {
 			return err
 		}
-		s.run.Checked = true
+		s.Run.Checked = true
 		if !c.Stock {
 			return nil
 		}
 		if err := p.timeStock(ctx, what); err != nil {
 			return err
 		}
-		s.run.Took(report.FigureStock, p.stock[what])
+		s.Run.Took(report.FigureStock, p.stock[what])
 		return nil
 	}
-	return r.compare(ctx, t)
+	return r.Compare(ctx, t)
 }
 
 // what returns a step and what compares its answer, which says how many points it compared.
@@ -293,7 +293,7 @@ func (p *pointsOn) what(ctx context.Context, what string) (step backend.Step, ch
 			return p.n, nil
 		}), nil
 	}
-	return nil, nil, refused("there is no step %q", what)
+	return nil, nil, Refused("there is no step %q", what)
 }
 
 // timeStock times gnark-crypto's function for a step, once for all backends.
@@ -302,7 +302,7 @@ func (p *pointsOn) timeStock(ctx context.Context, what string) error {
 		return nil
 	}
 	var took time.Duration
-	if err := untilEnded(ctx, func() (err error) {
+	if err := UntilEnded(ctx, func() (err error) {
 		took, err = stockPoints(p.of, what, p.pointWork.base, p.scalars, p.multiples, p.compressed)
 		return err
 	}); err != nil {

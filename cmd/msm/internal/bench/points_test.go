@@ -7,11 +7,12 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench/benchtest"
 )
 
 // oddPoints is a backend of which one step over points is wrong.
 type oddPoints struct {
-	oddNumbers
+	benchtest.Vectors
 	what string
 }
 
@@ -35,7 +36,7 @@ func (b oddPoints) Run(ctx context.Context, steps []backend.Step) ([][]byte, err
 			}
 		}
 	}
-	answers, err := b.vectors().Run(ctx, steps)
+	answers, err := b.Programs().Run(ctx, steps)
 	for i, s := range steps {
 		if _, ok := s.(backend.CheckPoints); ok && b.what == Subgroup && err == nil {
 			answers[i] = backend.CheckedAnswer(0, 0)
@@ -48,7 +49,7 @@ func (b oddPoints) Run(ctx context.Context, steps []backend.Step) ([][]byte, err
 func TestPointsSeesWrongAnswers(t *testing.T) {
 	for _, what := range append(PointSteps(), "none") {
 		open := func(context.Context, string) (backend.Backend, error) {
-			return oddPoints{oddNumbers{cpu.New(cpu.Options{})}, what}, nil
+			return oddPoints{benchtest.Vectors{Backend: cpu.New(cpu.Options{})}, what}, nil
 		}
 		cfg := Points{Common: Common{Open: open, Backends: []string{"a"}, Count: 1, Seed: 5}, Steps: PointSteps(),
 			Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1}, Sizes: []int{16}}

@@ -42,14 +42,14 @@ type RSA struct {
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
 func (c *RSA) Validate() error {
 	if c.InFlight < 1 {
-		return refused("%d batches in flight", c.InFlight)
+		return Refused("%d batches in flight", c.InFlight)
 	}
 	for _, b := range c.Bits {
 		if b%64 != 0 {
-			return refused("a modulus of %d bits, a multiple of 64 is wanted", b)
+			return Refused("a modulus of %d bits, a multiple of 64 is wanted", b)
 		}
 	}
-	return cmp.Or(c.validate(), within("bits", c.Bits, 1024, 16384), within("signatures", c.Batches, 1, math.MaxInt32))
+	return cmp.Or(c.ValidateCommon(), Within("bits", c.Bits, 1024, 16384), Within("signatures", c.Batches, 1, math.MaxInt32))
 }
 
 // CryptoRSA and OpenSSL are who signs beside backends.
@@ -95,8 +95,8 @@ func againstCryptoRSA(runs []report.Run) func(*report.Run) string {
 	}
 }
 
-func (c *RSA) measure(ctx context.Context, r *runner) error {
-	if err := r.open(ctx, nil); err != nil {
+func (c *RSA) Measure(ctx context.Context, r *Runner) error {
+	if err := r.Start(ctx, nil); err != nil {
 		return err
 	}
 	for _, bits := range c.Bits {
@@ -109,7 +109,7 @@ func (c *RSA) measure(ctx context.Context, r *runner) error {
 			if err != nil {
 				return err
 			}
-			r.runs = append(r.runs, run)
+			r.Runs = append(r.Runs, run)
 		}
 		for _, n := range c.Batches {
 			if err := c.batches(ctx, r, key, n); err != nil {
@@ -121,25 +121,25 @@ func (c *RSA) measure(ctx context.Context, r *runner) error {
 }
 
 // batches measures batches of n signatures by crypto/rsa and on every backend.
-func (c *RSA) batches(ctx context.Context, r *runner, key *rsa.PrivateKey, n int) error {
+func (c *RSA) batches(ctx context.Context, r *Runner, key *rsa.PrivateKey, n int) error {
 	run := report.Run{Op: "rsa", N: n, Oracle: CryptoRSA}
 	run.Size("bits", key.N.BitLen())
 	run.Size("in_flight", c.InFlight)
 	if n <= mostStock {
-		s := &series{run: run.Clone()}
-		s.run.Backend, s.run.Version, s.run.Device = CryptoRSA, runtime.Version(), fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0))
+		s := &Series{Run: run.Clone()}
+		s.Run.Backend, s.Run.Version, s.Run.Device = CryptoRSA, runtime.Version(), fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0))
 		sign := func(digests [][32]byte) ([][]byte, error) { return stockSignatures(ctx, key, digests) }
 		if err := c.sign(ctx, r, s, key, sign); err != nil {
 			return err
 		}
 	}
-	for _, e := range r.engines {
+	for _, e := range r.Engines {
 		signer, err := batchSigner(e.Engine, key)
 		if err != nil {
 			return err
 		}
 		sign := func(digests [][32]byte) ([][]byte, error) { return signer(ctx, digests) }
-		if err := c.sign(ctx, r, r.series(e, run, nil), key, sign); err != nil {
+		if err := c.sign(ctx, r, r.Series(e, run, nil), key, sign); err != nil {
 			return err
 		}
 	}
@@ -151,23 +151,23 @@ const mostStock = 1 << 12
 
 // sign times batches of other digests each, so many at a time, after one to warm up, and
 // verifies all signatures afterwards.
-func (c *RSA) sign(ctx context.Context, r *runner, s *series, key *rsa.PrivateKey,
+func (c *RSA) sign(ctx context.Context, r *Runner, s *Series, key *rsa.PrivateKey,
 	signer func([][32]byte) ([][]byte, error)) error {
 	rounds := c.Count + 1
 	digests, signed := make([][][32]byte, rounds), make([][][]byte, rounds)
 	for i := range digests {
-		digests[i] = digestsOf(i, s.run.N)
+		digests[i] = digestsOf(i, s.Run.N)
 	}
 	batch := func(i int) func() (time.Duration, error) {
-		return clock(func() (err error) {
+		return Clock(func() (err error) {
 			signed[i], err = signer(digests[i])
 			return err
 		})
 	}
-	s.once = batch(0)
-	t := r.trial(s.run.Name(), s)
-	t.timed = 0
-	t.after = func() error {
+	s.Once = batch(0)
+	t := r.Trial(s.Run.Name(), s)
+	t.Timed = 0
+	t.After = func() error {
 		runtime.GC()
 		samples := make([]time.Duration, c.Count)
 		start := time.Now()
@@ -175,20 +175,20 @@ func (c *RSA) sign(ctx context.Context, r *runner, s *series, key *rsa.PrivateKe
 			samples[i], err = batch(1 + i)()
 			return err
 		})
-		s.samples = samples
-		s.run.Figure(signatures, report.PerSecond, float64(s.run.N*c.Count)/time.Since(start).Seconds())
+		s.Samples = samples
+		s.Run.Figure(signatures, report.PerSecond, float64(s.Run.N*c.Count)/time.Since(start).Seconds())
 		return err
 	}
-	t.check = func() error {
+	t.Check = func() error {
 		for i := range rounds {
 			if err := verifySignatures(ctx, &key.PublicKey, digests[i], signed[i]); err != nil {
 				return err
 			}
 		}
-		s.run.Checked = true
+		s.Run.Checked = true
 		return nil
 	}
-	return r.compare(ctx, t)
+	return r.Compare(ctx, t)
 }
 
 // digestsOf makes n digests; those of another round are others.

@@ -12,82 +12,82 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// runner is a call of Measure: it times what the workload prepares, and keeps the runs.
-type runner struct {
+// Runner is a call of Measure: it times what the workload prepares, and keeps the runs.
+type Runner struct {
 	*Common
-	engines engines
-	runs    []report.Run
+	Engines Engines
+	Runs    []report.Run
 }
 
-// open opens the backends. observers, by backend, are told of their engines' phases.
-func (r *runner) open(ctx context.Context, observers map[string]engine.Observer) (err error) {
-	r.engines, err = openEngines(ctx, r.Open, r.Backends, r.Note, observers)
+// Start opens the backends. observers, by backend, are told of their engines' phases.
+func (r *Runner) Start(ctx context.Context, observers map[string]engine.Observer) (err error) {
+	r.Engines, err = openEngines(ctx, r.Open, r.Backends, r.Note, observers)
 	return err
 }
 
-// able returns the engines whose backends can do something, and notes the others.
-func (r *runner) able(what string, can func(backend.Capabilities) bool) engines {
-	return r.engines.able(what, can, r.Note)
+// Able returns the engines whose backends can do something, and notes the others.
+func (r *Runner) Able(what string, can func(backend.Capabilities) bool) Engines {
+	return r.Engines.able(what, can, r.Note)
 }
 
-// withPrograms returns the engines whose backends have programs over an element.
-func (r *runner) withPrograms(of backend.Element) engines {
-	return r.able(fmt.Sprintf("programs over %v", of), func(c backend.Capabilities) bool { return c.HasPrograms(of) })
+// WithPrograms returns the engines whose backends have programs over an element.
+func (r *Runner) WithPrograms(of backend.Element) Engines {
+	return r.Able(fmt.Sprintf("programs over %v", of), func(c backend.Capabilities) bool { return c.HasPrograms(of) })
 }
 
-// trial is one input and those who compute from it in turns, a round after the other.
-type trial struct {
-	stage  string // for the progress
-	series []*series
-	// warmup rounds are not timed, then come the timed ones.
-	warmup, timed int
-	// rotate has every round begin with the next series.
-	rotate bool
-	// tight has runs follow each other at once, else Go's garbage is collected before each.
-	tight bool
-	// whole leaves out what was timed in a round that did not end.
-	whole bool
+// Trial is one input and those who compute from it in turns, a round after the other.
+type Trial struct {
+	Stage  string // for the progress
+	Series []*Series
+	// Warmup rounds are not timed, then come the timed ones.
+	Warmup, Timed int
+	// Rotate has every round begin with the next series.
+	Rotate bool
+	// Tight has runs follow each other at once, else Go's garbage is collected before each.
+	Tight bool
+	// Whole leaves out what was timed in a round that did not end.
+	Whole bool
 
-	// before is called at the beginning of a round, and after after the last: what it times
+	// Before is called at the beginning of a round, and after after the last: what it times
 	// is of the series too. check compares afterwards what is compared once; without it the
 	// runs do not count. Each may be nil.
-	before func(timed bool) error
-	after  func() error
-	check  func() error
+	Before func(timed bool) error
+	After  func() error
+	Check  func() error
 }
 
-// series is somebody who computes.
-type series struct {
-	run report.Run
-	// once computes, and says how long it took.
-	once func() (time.Duration, error)
+// Series is somebody who computes.
+type Series struct {
+	Run report.Run
+	// Once computes, and says how long it took.
+	Once func() (time.Duration, error)
 	// check, if there is one, compares the answer of once, outside of the time, and returns
 	// how many parts of it are wrong.
-	check func() (wrong int, err error)
+	Check func() (wrong int, err error)
 	// row, if there is one, adds figures to the run in the end.
-	row func(*report.Run)
+	Row func(*report.Run)
 	// phases, if they are wanted, are counted within once.
-	phases *phases
-	// silent has no run of its own.
-	silent bool
+	Phases *Phases
+	// Silent has no run of its own.
+	Silent bool
 
-	samples []time.Duration
+	Samples []time.Duration
 }
 
-// trial returns a trial with a round to warm up.
-func (r *runner) trial(stage string, all ...*series) *trial {
-	return &trial{stage: stage, series: all, warmup: 1, timed: r.Count}
+// Trial returns a trial with a round to warm up.
+func (r *Runner) Trial(stage string, all ...*Series) *Trial {
+	return &Trial{Stage: stage, Series: all, Warmup: 1, Timed: r.Count}
 }
 
-// series returns a series of runs on an engine.
-func (r *runner) series(e *single, run report.Run, once func() (time.Duration, error)) *series {
+// Series returns a series of runs on an engine.
+func (r *Runner) Series(e *Single, run report.Run, once func() (time.Duration, error)) *Series {
 	run = run.Clone()
-	run.Backend, run.Version, run.Device, run.Seed = e.name, e.info.Version, e.device(), r.Seed
-	return &series{run: run, once: once}
+	run.Backend, run.Version, run.Device, run.Seed = e.Name, e.info.Version, e.device(), r.Seed
+	return &Series{Run: run, Once: once}
 }
 
-// clock returns a function that times another one.
-func clock(f func() error) func() (time.Duration, error) {
+// Clock returns a function that times another one.
+func Clock(f func() error) func() (time.Duration, error) {
 	return func() (time.Duration, error) {
 		start := time.Now()
 		err := f()
@@ -95,27 +95,27 @@ func clock(f func() error) func() (time.Duration, error) {
 	}
 }
 
-// compare runs a trial and keeps its runs, with an error those that there are so far.
-func (r *runner) compare(ctx context.Context, t *trial) error {
+// Compare runs a trial and keeps its runs, with an error those that there are so far.
+func (r *Runner) Compare(ctx context.Context, t *Trial) error {
 	err := r.rounds(ctx, t)
-	if err == nil && t.after != nil {
-		err = t.after()
+	if err == nil && t.After != nil {
+		err = t.After()
 	}
-	if t.check != nil {
+	if t.Check != nil {
 		if err == nil {
-			err = t.check()
+			err = t.Check()
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.stage, err)
+			return fmt.Errorf("%s: %w", t.Stage, err)
 		}
 	}
-	if t.whole {
+	if t.Whole {
 		t.cut()
 	}
-	for _, s := range t.series {
-		if len(s.samples) > 0 && !s.silent {
-			run := s.result()
-			r.runs = append(append(r.runs, run), s.phases.runs(run)...)
+	for _, s := range t.Series {
+		if len(s.Samples) > 0 && !s.Silent {
+			run := s.Result()
+			r.Runs = append(append(r.Runs, run), s.Phases.runs(run)...)
 		}
 	}
 	return err
@@ -124,78 +124,78 @@ func (r *runner) compare(ctx context.Context, t *trial) error {
 // rounds runs every series in turn, round after round: a drift of the machine's
 // speed meets all series alike. It ends early, with the samples so far, at the
 // first error.
-func (r *runner) rounds(ctx context.Context, t *trial) error {
-	each := len(t.series)
-	total := (t.warmup + t.timed) * each
-	for round := range t.warmup + t.timed {
-		timed := round >= t.warmup
-		if t.before != nil {
-			if err := t.before(timed); err != nil {
+func (r *Runner) rounds(ctx context.Context, t *Trial) error {
+	each := len(t.Series)
+	total := (t.Warmup + t.Timed) * each
+	for round := range t.Warmup + t.Timed {
+		timed := round >= t.Warmup
+		if t.Before != nil {
+			if err := t.Before(timed); err != nil {
 				return err
 			}
 		}
 		for i := range each {
-			r.Progress.tell(t.stage, round*each+i, total)
+			r.Progress.Tell(t.Stage, round*each+i, total)
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			at := i
-			if t.rotate {
+			if t.Rotate {
 				at = (i + round) % each
 			}
-			if err := t.series[at].compute(ctx, timed, t.tight); err != nil {
+			if err := t.Series[at].compute(ctx, timed, t.Tight); err != nil {
 				return err
 			}
 		}
 	}
-	r.Progress.tell(t.stage, total, total)
+	r.Progress.Tell(t.Stage, total, total)
 	return nil
 }
 
 // compute computes once.
-func (s *series) compute(ctx context.Context, timed, tight bool) error {
+func (s *Series) compute(ctx context.Context, timed, tight bool) error {
 	if !tight {
 		runtime.GC()
 	}
 	var took time.Duration
-	err := s.phases.around(ctx, timed, func() (err error) {
-		took, err = s.once()
+	err := s.Phases.around(ctx, timed, func() (err error) {
+		took, err = s.Once()
 		return err
 	})
-	if err == nil && s.check != nil {
+	if err == nil && s.Check != nil {
 		var wrong int
-		wrong, err = s.check()
-		s.run.Wrong += wrong
+		wrong, err = s.Check()
+		s.Run.Wrong += wrong
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.run.Name(), err)
+		return fmt.Errorf("%s: %w", s.Run.Name(), err)
 	}
 	if timed {
-		s.samples = append(s.samples, took)
+		s.Samples = append(s.Samples, took)
 	}
 	return nil
 }
 
 // cut leaves out the samples of a round that did not end.
-func (t *trial) cut() {
-	whole := len(t.series[0].samples)
-	for _, s := range t.series {
-		whole = min(whole, len(s.samples))
+func (t *Trial) cut() {
+	whole := len(t.Series[0].Samples)
+	for _, s := range t.Series {
+		whole = min(whole, len(s.Samples))
 	}
-	for _, s := range t.series {
-		s.samples = s.samples[:whole]
+	for _, s := range t.Series {
+		s.Samples = s.Samples[:whole]
 	}
 }
 
-// result returns the run of a series.
-func (s *series) result() report.Run {
-	run := s.run
-	run.Times = record.TimesOf(s.samples)
-	if s.check != nil {
+// Result returns the run of a series.
+func (s *Series) Result() report.Run {
+	run := s.Run
+	run.Times = record.TimesOf(s.Samples)
+	if s.Check != nil {
 		run.Checked = run.Wrong == 0
 	}
-	if s.row != nil {
-		s.row(&run)
+	if s.Row != nil {
+		s.Row(&run)
 	}
 	return run
 }

@@ -90,7 +90,7 @@ func Verify(ctx context.Context, cfg VerifyConfig) (_ []Verified, err error) {
 	defer func() { err = errors.Join(err, ref.Close()) }()
 	v := &verifying{cfg: cfg, reference: ref, points: map[fixtures.Key]*fixtures.Points{}}
 	for _, c := range cfg.Curves {
-		for _, e := range all.able(c.String(), hasCurve(c), cfg.Note) {
+		for _, e := range all.able(c.String(), HasCurve(c), cfg.Note) {
 			for _, g := range cfg.Groups {
 				if err := v.group(ctx, e, c, g); err != nil {
 					return v.done, err
@@ -114,7 +114,7 @@ func Verify(ctx context.Context, cfg VerifyConfig) (_ []Verified, err error) {
 // verifying is a call of Verify.
 type verifying struct {
 	cfg       VerifyConfig
-	reference *single
+	reference *Single
 	points    map[fixtures.Key]*fixtures.Points // their tables take long to make
 	done      []Verified
 }
@@ -123,7 +123,7 @@ type verifying struct {
 type subject struct {
 	group
 	cfg    VerifyConfig
-	e      *single
+	e      *Single
 	points map[fixtures.Key]*fixtures.Points
 	curve  backend.Curve
 	g      backend.Group
@@ -147,13 +147,13 @@ var kinds = []struct {
 	{"random", tryRandom},
 }
 
-func (v *verifying) group(ctx context.Context, e *single, c backend.Curve, g backend.Group) error {
+func (v *verifying) group(ctx context.Context, e *Single, c backend.Curve, g backend.Group) error {
 	typed, err := groupOf(c, g)
 	if err != nil {
 		return err
 	}
-	try := func(name string, e *single, do func(context.Context, *subject) error) error {
-		r := Verified{Backend: e.name, Curve: c.String(), Group: g.String(), Cases: name}
+	try := func(name string, e *Single, do func(context.Context, *subject) error) error {
+		r := Verified{Backend: e.Name, Curve: c.String(), Group: g.String(), Cases: name}
 		s := &subject{group: typed, cfg: v.cfg, e: e, points: v.points, curve: c, g: g, result: &r,
 			rng: rand.New(rand.NewPCG(v.cfg.Seed, uint64(c)<<8|uint64(g)))}
 		err := do(ctx, s)
@@ -166,14 +166,14 @@ func (v *verifying) group(ctx context.Context, e *single, c backend.Curve, g bac
 		v.done = append(v.done, r)
 		return nil
 	}
-	stage := fmt.Sprintf("%s: %v %v", e.name, c, g)
+	stage := fmt.Sprintf("%s: %v %v", e.Name, c, g)
 	for i, k := range kinds {
-		v.cfg.Progress.tell(stage, i, len(kinds)+1)
+		v.cfg.Progress.Tell(stage, i, len(kinds)+1)
 		if err := try(k.name, e, k.try); err != nil {
 			return err
 		}
 	}
-	v.cfg.Progress.tell(stage, len(kinds), len(kinds)+1)
+	v.cfg.Progress.Tell(stage, len(kinds), len(kinds)+1)
 	// The oracle itself, so that a mistake in it does not go unseen.
 	if err := try("double-and-add", e, func(ctx context.Context, s *subject) error { return tryReference(ctx, s, v.reference) }); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (v *verifying) group(ctx context.Context, e *single, c backend.Curve, g bac
 			return err
 		}
 	}
-	v.cfg.Progress.tell(stage, len(kinds)+1, len(kinds)+1)
+	v.cfg.Progress.Tell(stage, len(kinds)+1, len(kinds)+1)
 	return nil
 }
 
@@ -479,14 +479,14 @@ func tryRandom(ctx context.Context, s *subject) error {
 }
 
 // tryReference compares with double-and-add, on a few points of every set.
-func tryReference(ctx context.Context, s *subject, ref *single) error {
+func tryReference(ctx context.Context, s *subject, ref *Single) error {
 	n := min(s.cfg.Size, 24)
 	for _, set := range fixtures.Sets() {
 		scalars, err := fixtures.Scalars(s.curve, fixtures.Witness, s.cfg.Seed, n)
 		if err != nil {
 			return err
 		}
-		answer := func(e *single) (got []byte, err error) {
+		answer := func(e *Single) (got []byte, err error) {
 			other := *s
 			other.e = e
 			err = other.with(ctx, set, n, func(_ *fixtures.Points, b bases) error {
@@ -513,7 +513,7 @@ func tryReference(ctx context.Context, s *subject, ref *single) error {
 }
 
 // tryPrograms compares with the same programs in numbers of math/big.
-func tryPrograms(ctx context.Context, s *subject, ref *single) error {
+func tryPrograms(ctx context.Context, s *subject, ref *Single) error {
 	const n = 40
 	_, raw, err := s.set(fixtures.Random, n)
 	if err != nil {

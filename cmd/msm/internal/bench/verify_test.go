@@ -6,23 +6,24 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench/benchtest"
 )
 
-func verifyConfig(t *testing.T, w *world, backends ...string) VerifyConfig {
+func verifyConfig(t *testing.T, w *benchtest.World, backends ...string) VerifyConfig {
 	t.Cleanup(func() {
-		if w.open != 0 || w.arenas != 0 {
-			t.Errorf("%d backends and %d buffers left open", w.open, w.arenas)
+		if w.Opened != 0 || w.Arenas != 0 {
+			t.Errorf("%d backends and %d buffers left open", w.Opened, w.Arenas)
 		}
 	})
 	return VerifyConfig{
-		Open: w.opener, Backends: backends, Size: 70, Cases: 4, Seed: 3,
+		Open: w.Opener, Backends: backends, Size: 70, Cases: 4, Seed: 3,
 		Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1},
 	}
 }
 
 func TestVerifyRight(t *testing.T) {
 	try := func(t *testing.T, change func(*VerifyConfig), want int) (answers int) {
-		cfg := verifyConfig(t, &world{}, "cpu", "arena")
+		cfg := verifyConfig(t, &benchtest.World{}, "cpu", "arena")
 		change(&cfg)
 		done, err := Verify(t.Context(), cfg)
 		if err != nil || len(done) != want*(len(kinds)+2) {
@@ -52,7 +53,7 @@ func TestVerifyRight(t *testing.T) {
 // TestVerifyWrong has a backend whose answers of three or more points are
 // wrong: every kind of cases has such.
 func TestVerifyWrong(t *testing.T) {
-	done, err := Verify(t.Context(), verifyConfig(t, &world{}, "wrong"))
+	done, err := Verify(t.Context(), verifyConfig(t, &benchtest.World{}, "wrong"))
 	if !errors.Is(err, ErrWrong) || len(done) != len(kinds)+2 {
 		t.Fatalf("%d results, error %v", len(done), err)
 	}
@@ -64,7 +65,7 @@ func TestVerifyWrong(t *testing.T) {
 }
 
 func TestVerifyBroken(t *testing.T) {
-	done, err := Verify(t.Context(), verifyConfig(t, &world{}, "broken"))
+	done, err := Verify(t.Context(), verifyConfig(t, &benchtest.World{}, "broken"))
 	if !errors.Is(err, ErrWrong) || len(done) != len(kinds)+2 {
 		t.Fatalf("%d results, error %v", len(done), err)
 	}
@@ -77,7 +78,7 @@ func TestVerifyBroken(t *testing.T) {
 
 func TestVerifyEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &world{onCall: func(before int) {
+	w := &benchtest.World{OnCall: func(before int) {
 		if before == 8 {
 			cancel()
 		}
@@ -85,10 +86,10 @@ func TestVerifyEnds(t *testing.T) {
 	if _, err := Verify(ctx, verifyConfig(t, w, "cpu")); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := Verify(t.Context(), verifyConfig(t, &world{}, "absent")); !errors.Is(err, backend.ErrUnavailable) {
+	if _, err := Verify(t.Context(), verifyConfig(t, &benchtest.World{}, "absent")); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("no such backend: %v", err)
 	}
-	cfg := verifyConfig(t, &world{}, "cpu")
+	cfg := verifyConfig(t, &benchtest.World{}, "cpu")
 	cfg.Size = 3
 	if _, err := Verify(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("size 3: %v", err)

@@ -6,9 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 )
@@ -73,45 +70,34 @@ func (t CardTable) String() string {
 	return fmt.Sprintf("%s\n%s, CUDA %s, compiled by %s", tables[t.Runs[0].Table].title, t.Machine.GPU, t.Machine.CUDA, t.Machine.Toolkit)
 }
 
-// lines returns the methods in order of first appearance.
-func (t CardTable) lines() (lines []*curveLine) {
-	for _, run := range t.Runs {
-		lines = withPoint(lines, run.Method, run.X, run.Rate)
-	}
-	return lines
-}
+// Axis returns what the table's places are.
+func (t CardTable) Axis() string { return tables[t.Runs[0].Table].x }
 
 // WriteCardTable writes a row for each place of the axis and a column for each method, in
 // 10^9 operations a second.
 func WriteCardTable(w io.Writer, form table.Form, t CardTable) error {
-	lines := t.lines()
-	columns := []table.Column{{Head: tables[t.Runs[0].Table].x, Keep: table.Never}}
+	columns := []table.Column{{Head: t.Axis(), Keep: table.Never}}
+	var methods []string // in order of first appearance
 	var places []float64
-	for _, l := range lines {
-		columns = append(columns, table.Column{Head: l.name, Keep: table.Never})
-		for _, p := range l.at {
-			places = append(places, p.X)
+	for _, run := range t.Runs {
+		places = append(places, run.X)
+		if !slices.Contains(methods, run.Method) {
+			methods = append(methods, run.Method)
+			columns = append(columns, table.Column{Head: run.Method, Keep: table.Never})
 		}
 	}
 	slices.Sort(places)
 	var rows [][]string
 	for _, x := range slices.Compact(places) {
 		row := []string{fmt.Sprintf("%.0f", x)}
-		for _, l := range lines {
+		for _, method := range methods {
 			cell := ""
-			if i := slices.IndexFunc(l.at, func(p plotter.XY) bool { return p.X == x }); i >= 0 {
-				cell = fmt.Sprintf("%.4g", l.at[i].Y)
+			if i := slices.IndexFunc(t.Runs, func(r CardRun) bool { return r.Method == method && r.X == x }); i >= 0 {
+				cell = fmt.Sprintf("%.4g", t.Runs[i].Rate)
 			}
 			row = append(row, cell)
 		}
 		rows = append(rows, row)
 	}
 	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", t), columns, rows, "\n10^9 operations a second.\n")
-}
-
-// PlotCardTable draws rates against the axis in one of PlotFormats, both logarithmic.
-// A line is a method.
-func PlotCardTable(w io.Writer, format string, t CardTable) error {
-	return figure{t.String(), tables[t.Runs[0].Table].x, "10^9 operations a second", plot.TickerFunc(powerTicks),
-		plot.TickerFunc(plainTicks), t.lines()}.write(w, format)
 }

@@ -37,15 +37,6 @@ a card, CUDA 13.0, compiled by 13.5
 	if b.String() != want {
 		t.Errorf("the table is\n%s\nnot\n%s", b.String(), want)
 	}
-	b.Reset()
-	if err := PlotCardTable(&b, "svg", read); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{"a card", "schoolbook", "Karatsuba", ">bits<", "10⁹ operations a second", ">2¹¹<"} {
-		if !strings.Contains(b.String(), text) {
-			t.Errorf("the plot does not have %q", text)
-		}
-	}
 }
 
 func TestCardTableRefuses(t *testing.T) {

@@ -25,7 +25,7 @@ func WriteGobench(w io.Writer, r record.Record[Run]) error {
 	}
 	lines := func(name string, r *Run, calls float64, samples []float64) {
 		phase := ""
-		if isPhase(r) {
+		if r.IsPhase() {
 			phase = "/phase=" + benchKey(r.What)
 		}
 		for _, ms := range samples {
@@ -37,7 +37,7 @@ func WriteGobench(w io.Writer, r record.Record[Run]) error {
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		name := "MSM"
-		if isPhase(run) {
+		if run.IsPhase() {
 			name = "MSMPhase"
 		}
 		lines(name, run, 1, run.Samples)

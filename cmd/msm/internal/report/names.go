@@ -91,3 +91,6 @@ func ParseMerge(s string) (Merge, error) {
 	}
 	return "", fmt.Errorf("%w: merging %q (auto, never)", backend.ErrInvalidInput, s)
 }
+
+// PlotFormats are the formats in which records are drawn.
+var PlotFormats = []string{"svg", "png"}

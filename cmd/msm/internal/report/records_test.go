@@ -251,7 +251,7 @@ func checkFormat2(text []byte) (problems []string) {
 			"neither times nor figures":  run.Count == 0 && len(run.Figures) == 0,
 			"another count than samples": run.Count != len(run.Samples),
 			"times that are not in their order": run.Count > 0 &&
-				!(0 < run.Min && run.Min <= run.Median && run.Median <= run.P95 && run.P95 <= run.Max) && !isPhase(&run),
+				!(0 < run.Min && run.Min <= run.Median && run.Median <= run.P95 && run.P95 <= run.Max) && !run.IsPhase(),
 			"checked, with wrong answers": run.Checked && run.Wrong > 0,
 			"checked by nobody":           run.Checked && run.Oracle == "",
 		} {

@@ -161,12 +161,12 @@ func columnChecked() Column {
 // columnPhase returns the column of phases, where there are any.
 func columnPhase() Column {
 	return Column{Head: "phase", Keep: Stays, Of: func(runs []Run) func(*Run) string {
-		any := slices.ContainsFunc(runs, func(r Run) bool { return isPhase(&r) })
+		any := slices.ContainsFunc(runs, func(r Run) bool { return r.IsPhase() })
 		return func(r *Run) string {
 			switch {
 			case !any:
 				return ""
-			case isPhase(r):
+			case r.IsPhase():
 				return r.What
 			}
 			return "all"
@@ -174,8 +174,8 @@ func columnPhase() Column {
 	}}
 }
 
-// isPhase tells a run that is a phase of the one before.
-func isPhase(r *Run) bool { return strings.HasSuffix(r.Op, PhaseOf) }
+// IsPhase tells a run that is a phase of the one before.
+func (r *Run) IsPhase() bool { return strings.HasSuffix(r.Op, PhaseOf) }
 
 // columnAgainst returns the column that compares medians of one input with those of the first
 // backend or path that computed it, where there are several.
@@ -217,7 +217,7 @@ const noisy = 0.05
 
 // noiseNote warns below a table of runs whose samples are far apart. Phases are not counted.
 func noiseNote(runs []Run) string {
-	whole := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return isPhase(&r) })
+	whole := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.IsPhase() })
 	n := 0
 	for _, r := range whole {
 		if r.Spread > noisy {

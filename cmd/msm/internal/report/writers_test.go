@@ -2,17 +2,12 @@ package report
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
 	"flag"
 	"fmt"
-	"image/png"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +78,6 @@ func TestWritersGolden(t *testing.T) {
 		"record.json": r.WriteJSON,
 		"table.txt":   func(w io.Writer) error { return sheet.Write(w, table.Form{}, r) },
 		"gobench.txt": func(w io.Writer) error { return WriteGobench(w, r) },
-		"plot.svg":    func(w io.Writer) error { return WritePlot(w, "svg", r) },
 	} {
 		var got bytes.Buffer
 		if err := write(&got); err != nil {
@@ -178,7 +172,6 @@ func TestCutShort(t *testing.T) {
 		"json":  r.WriteJSON,
 		"table": func(w io.Writer) error { return sheet.Write(w, table.Form{}, r) },
 		"go":    func(w io.Writer) error { return WriteGobench(w, r) },
-		"plot":  func(w io.Writer) error { return WritePlot(w, "svg", r) },
 	} {
 		var b strings.Builder
 		if err := write(&b); err != nil || !strings.Contains(strings.ToLower(b.String()), "cut") || !strings.Contains(b.String(), "interrupt") {
@@ -212,133 +205,5 @@ func TestGobenchLines(t *testing.T) {
 	}
 	if lines != samples {
 		t.Errorf("%d lines for %d samples", lines, samples)
-	}
-}
-
-// texts returns the texts of an SVG.
-func texts(t *testing.T, svg []byte) (all []string) {
-	t.Helper()
-	in := false
-	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		tok, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch tok := tok.(type) {
-		case xml.StartElement:
-			in = tok.Name.Local == "text"
-		case xml.CharData:
-			if in {
-				all = append(all, string(tok))
-			}
-		}
-	}
-}
-
-// TestPlot: a plot with many lines lost its legend, one curve was named nowhere,
-// one size got a second tick that nothing was measured at.
-func TestPlot(t *testing.T) {
-	var b bytes.Buffer
-	r := sample()
-	if err := WritePlot(&b, "svg", r); err != nil {
-		t.Fatal(err)
-	}
-	lines, _ := series(r.Runs)
-	got := texts(t, b.Bytes())
-	for _, l := range lines {
-		if !slices.Contains(got, l.name) {
-			t.Errorf("no legend for %q in %q", l.name, got)
-		}
-	}
-	if len(lines) != 5 {
-		t.Errorf("%d lines, want 5", len(lines))
-	}
-	if err := WritePlot(io.Discard, "svg", record.Record[Run]{}); !errors.Is(err, ErrNoRuns) {
-		t.Errorf("plot of nothing: %v", err)
-	}
-	if err := WritePlot(io.Discard, "gif", r); err == nil {
-		t.Error("a GIF was made")
-	}
-
-	one := []Run{{Curve: "bls12-377", Group: "g2", Backend: "cuda", N: 1 << 20, Times: record.Times{Median: 5},
-		Inputs: map[string]string{InputDistribution: "witness", InputPath: string(Arena)}}}
-	b.Reset()
-	if err := WritePlot(&b, "svg", record.Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
-		t.Fatal(err)
-	}
-	got = texts(t, b.Bytes())
-	if !strings.Contains(strings.Join(got, "\n"), "bls12-377, g2, witness, arena") || !slices.Contains(got, "2²⁰") {
-		t.Errorf("%q", got)
-	}
-
-	// The title names what computed, the axis what was measured.
-	one[0].Device, one[0].N = "A GPU", 1000000
-	b.Reset()
-	if err := WritePlot(&b, "svg", record.Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
-		t.Fatal(err)
-	}
-	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") ||
-		slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2²") }) {
-		t.Errorf("%q", got)
-	}
-	if got, want := computedOn(r.Machine, []string{one[0].Device, r.Machine.CPU, one[0].Device}), "A GPU; Some CPU <4>, 4 cores"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for want, sizes := range map[string][]int{"1000 2^20": {1 << 20, 1000, 1000}, "2^10 2^11": {1 << 10, 1<<10 + 1, 1 << 11}} {
-		var runs []Run
-		for _, n := range sizes {
-			runs = append(runs, Run{N: n})
-		}
-		var labels []string
-		for _, tick := range sizeTicks(runs).Ticks(float64(slices.Min(sizes)), float64(slices.Max(sizes))) {
-			labels = append(labels, tick.Label)
-		}
-		if got := strings.Join(labels, " "); got != want {
-			t.Errorf("%v has ticks %q, want %q", sizes, got, want)
-		}
-	}
-
-	var many []Run
-	for i := range 60 {
-		run := one[0]
-		run.Backend, run.Median = fmt.Sprintf("plugin:number-%d", i), float64(i+1)
-		many = append(many, run)
-	}
-	b.Reset()
-	if err := WritePlot(&b, "png", record.Record[Run]{Machine: r.Machine, Runs: many}); err != nil {
-		t.Fatal(err)
-	}
-	picture, err := png.Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The last line of the legend is drawn, above a margin that is white, and beside room
-	// for a wider font.
-	size, last, right := picture.Bounds().Size(), 0, 0
-	for y := range size.Y {
-		for x := size.X * 3 / 4; x < size.X; x++ {
-			if r, g, b, _ := picture.At(x, y).RGBA(); r+g+b < 3*0xffff {
-				last, right = y, max(right, x)
-			}
-		}
-	}
-	if last < size.Y/2 || last > size.Y-10 {
-		t.Errorf("the legend ends at %d of %d", last, size.Y)
-	}
-	if right > size.X*97/100 {
-		t.Errorf("the legend is drawn until %d of %d", right, size.X)
-	}
-}
-
-func TestRound(t *testing.T) {
-	for _, c := range []struct{ v, down, up float64 }{{1, 1, 1}, {1.5, 1, 2}, {3, 2, 5}, {7, 5, 10},
-		{0.07, 0.05, 0.1}, {2000, 2000, 2000}, {9999, 5000, 10000}} {
-		down, up := round(c.v, math.Floor), round(c.v, math.Ceil)
-		if math.Abs(down/c.down-1) > 1e-9 || math.Abs(up/c.up-1) > 1e-9 {
-			t.Errorf("%v: %v, %v", c.v, down, up)
-		}
 	}
 }

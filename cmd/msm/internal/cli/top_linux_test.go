@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/observe/metrics"
+)
+
+// busyProver is the address of a prover that computes until the test ends.
+func busyProver(t *testing.T) string {
+	t.Helper()
+	m := metrics.New()
+	e, err := pippin.New(t.Context(), m.Config(engine.Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Watch(e)
+	l, err := metrics.Listen(":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 2)
+	go func() { served <- metrics.Serve(t.Context(), l, metrics.Registry(m)) }()
+	_, _, g, _ := bn254.Generators()
+	b, err := msm.BN254G1.Load(t.Context(), e, []bn254.G1Affine{g, g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for t.Context().Err() == nil {
+			if _, err := b.MSM(t.Context(), make([]fr.Element, 2)); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+				break
+			}
+		}
+		served <- nil
+	}()
+	t.Cleanup(func() { // the test's context has ended
+		for range 2 {
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		}
+		e.Close()
+	})
+	return l.Addr().String()
+}
+
+func TestTopOnce(t *testing.T) {
+	at := busyProver(t)
+	var out, errs bytes.Buffer
+	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	if code := Run(t.Context(), a, []string{"top", "--once", "--every", "200ms", at}); code != ExitOK {
+		t.Fatalf("status %d: %s", code, &errs)
+	}
+	text := out.String()
+	for _, want := range []string{`at ` + regexp.QuoteMeta(at), `calls/s   [1-9].* answered, 0 failed`,
+		`(?m)^cpu \* +ready +[1-9]`, `(?m)^cpu 0 +[0-9]+ %`, `(?m)^msm +cpu +[0-9]`, `1 sets of bases`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") || strings.Contains(text, "DEGRADED") {
+		t.Errorf("%q", text)
+	}
+	for address, status := range map[string]int{"unix:/nowhere": ExitFailed, "http://" + at +
+		"/elsewhere": ExitFailed, "http://a b": ExitUsage} {
+		if code := Run(t.Context(), a, []string{"top", "--once", address}); code != status {
+			t.Errorf("%s: status %d, want %d", address, code, status)
+		}
+	}
+	if !strings.Contains(errs.String(), "nobody serves metrics at unix:/nowhere") {
+		t.Errorf("%s", &errs)
+	}
+}
+
+// screens ends a command when a whole screen had all that is wanted.
+type screens struct {
+	want  []string
+	done  func()
+	text  []byte
+	found string // that screen
+}
+
+func (s *screens) Write(p []byte) (int, error) {
+	s.text = append(s.text, p...)
+	for s.found == "" {
+		_, rest, begun := bytes.Cut(s.text, []byte("\x1b[H"))
+		screen, _, whole := bytes.Cut(rest, []byte("\x1b[H"))
+		if !begun || !whole {
+			break
+		}
+		s.text = rest[len(screen):]
+		if !slices.ContainsFunc(s.want, func(w string) bool { return !bytes.Contains(screen, []byte(w)) }) {
+			s.found = string(screen)
+			s.done()
+		}
+	}
+	return len(p), nil
+}
+
+// TestTopInATerminal: the screen is drawn again and again, fits into 60 columns and is
+// put back. It ends with the first screen that has a backend and a phase, however long
+// that takes on a busy machine.
+func TestTopInATerminal(t *testing.T) {
+	at := busyProver(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	seen := &screens{want: []string{"cpu *", "median"}, done: cancel}
+	tty, text := terminal(t, 60, seen)
+	a := &App{Stdout: tty, Stderr: tty, Getenv: func(string) string { return "" }}
+	if code := Run(ctx, a, []string{"top", "--every", "100ms", at}); code != ExitOK {
+		t.Errorf("status %d", code)
+	}
+	got := text()
+	if !strings.HasPrefix(got, "\x1b[?1049h") || !strings.HasSuffix(got, "\x1b[?1049l") {
+		t.Errorf("it begins with %q and ends with %q", got[:min(20, len(got))], got[max(0, len(got)-20):])
+	}
+	if seen.found == "" {
+		t.Fatalf("no screen has %q in a minute:\n%s", seen.want, got)
+	}
+	for _, line := range strings.Split(regexp.MustCompile(`\x1b\[[?0-9]*[A-Za-z]`).ReplaceAllString(seen.found, ""), "\n") {
+		if n := utf8.RuneCountInString(strings.Trim(line, "\r")); n > 60 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.123: "0.12", 3: "3", 123.4: "123", 12345: "12.3 k", 2.5e6: "2.5 M", 7e9: "7.0 G"} {
+		if got := number(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+}

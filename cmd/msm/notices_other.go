@@ -1,6 +1,0 @@
-//go:build !unix
-
-package main
-
-// onNotice returns a channel that nothing closes: this system has no signal for it.
-func onNotice() (notice <-chan struct{}, stop func()) { return nil, func() {} }
