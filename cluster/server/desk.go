@@ -88,7 +88,8 @@ func (k *keeper) answer(at *desk) error {
 			tenant := strings.TrimPrefix(m.Subject, wire.HelloPrefix)
 			at.put(tenant, func(ctx context.Context) { k.hello(ctx, m, tenant) })
 		}},
-		{wire.StatusPrefix + "*", managers, func(m *nats.Msg) {
+		{wire.Status, "", k.tally},
+		{wire.StatusPrefix + "*", "", func(m *nats.Msg) {
 			tenant := strings.TrimPrefix(m.Subject, wire.StatusPrefix)
 			at.put(tenant, func(ctx context.Context) { k.status(ctx, m, tenant) })
 		}},
@@ -149,7 +150,7 @@ func (k *keeper) respond(m *nats.Msg, v any) {
 func (k *keeper) hello(ctx context.Context, m *nats.Msg, name string) {
 	if k.Names == nil && wire.Name.MatchString(name) {
 		if err := k.welcome(ctx, name); err != nil {
-			k.Log.Warn("cluster: no streams for a client", "tenant", name, "problem", err)
+			k.heard.Warn("", "cluster: no streams for a client", "tenant", name, "problem", err)
 			return
 		}
 	}
@@ -159,13 +160,17 @@ func (k *keeper) hello(ctx context.Context, m *nats.Msg, name string) {
 // greet tells whoever comes what he needs to know.
 func (k *keeper) greet(m *nats.Msg) {
 	k.mu.Lock()
-	g := wire.Greeting{Replicas: k.link.Replicas, Fingerprint: k.fingerprint}
+	g := wire.Greeting{Protocol: wire.Protocol, Replicas: k.link.Replicas, Fingerprint: k.fingerprint}
 	k.mu.Unlock()
 	k.respond(m, g)
 }
 
-// status answers how a tenant's jobs are. Of workers it tells nothing of other tenants.
+// status answers how a tenant's jobs are, if this manager leads: it alone knows which results were
+// taken. Of workers it tells nothing of other tenants.
 func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
+	if k.leading() == nil {
+		return
+	}
 	s, err := cluster.Survey(ctx, k.link, name)
 	if err != nil {
 		k.Log.Debug("cluster: no status", "problem", err)
@@ -182,7 +187,34 @@ func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
 	}
 	k.mu.Unlock()
 	s.InHand(inHand)
+	s.HaveBeenTaken(k.taken()[name])
 	k.respond(m, s)
+}
+
+// tally answers an administrator with what this manager has counted, if it leads.
+func (k *keeper) tally(m *nats.Msg) {
+	d := k.leading()
+	if d == nil {
+		return
+	}
+	t := cluster.Tally{Ledger: cluster.Ledger{Clients: d.usage(), Names: k.Names, At: time.Now()}}
+	for _, n := range k.taken() {
+		t.Taken += n
+	}
+	k.respond(m, t)
+}
+
+// taken returns how many results of each tenant were taken and are still there.
+func (k *keeper) taken() map[string]int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := map[string]int{}
+	for name, t := range k.tenants {
+		if len(t.taken) > 0 {
+			all[name] = len(t.taken)
+		}
+	}
+	return all
 }
 
 // holds answers whether a stream has a message of a subject.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/bounded"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
@@ -29,6 +30,8 @@ import (
 type dispatcher struct {
 	store
 	cfg   Manager
+	heard *bounded.Log    // what tenants are warned of
+	ages  *ages           // of messages in queues and of notes
 	ctx   context.Context // ends with end
 	stop  context.CancelFunc
 	tasks *errgroup.Group // removals, which nobody waits for
@@ -59,8 +62,10 @@ type lane struct {
 
 // handed is a job that was handed out.
 type handed struct {
-	w     *waiting  // nil while its message in the queue is not heard of
-	since time.Time // zero while it is being handed out
+	w     *waiting    // nil while its message in the queue is not heard of
+	since time.Time   // zero while it is being handed out
+	seq   uint64      // in the workers' stream, 0 if not known
+	late  *time.Timer // goes off when it is too late to begin the job; nil if it never is
 }
 
 // lookahead returns how many jobs wait beside those that are in the hands of workers who
@@ -69,17 +74,18 @@ func lookahead(slots int) int { return 1 + slots/8 }
 
 // dispatch begins to hand out the jobs of some tenants, until run ends. Its first requests end
 // with starting.
-func dispatch(starting, run context.Context, m Manager, s store, tenants []string) (*dispatcher, error) {
+func dispatch(starting, run context.Context, k *keeper) (*dispatcher, error) {
 	ctx, stop := context.WithCancel(run)
+	m := k.Manager
 	d := &dispatcher{
-		store: s, cfg: m, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
+		store: k.store, cfg: m, heard: k.heard, ages: k.ages, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
 		schedule: newSchedule(m.Shares), graph: newGraph(), handed: map[string]*handed{}, lanes: map[string]*lane{},
 		notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}},
 	}
 	d.tasks.SetLimit(32)
 	d.looks.SetLimit(32)
 	d.ctx = ctx
-	if err := d.begin(starting, tenants); err != nil {
+	if err := d.begin(starting, k.everybody()); err != nil {
 		stop()
 		return nil, err
 	}
@@ -119,15 +125,11 @@ type ledgerText struct {
 
 // begin reads what there is, and listens to what tenants hand in.
 func (d *dispatcher) begin(ctx context.Context, tenants []string) error {
-	var ledger ledgerText
-	if text, _, err := d.note(ctx, ledgerNote); err != nil {
+	ledger, err := d.readLedger(ctx)
+	if err != nil {
 		return err
-	} else if text != nil {
-		if err := json.Unmarshal(text, &ledger); err != nil {
-			return fmt.Errorf("the ledger: %w", err)
-		}
-		d.notes.Add(ledger.Ledger)
 	}
+	d.notes.Add(ledger.Ledger)
 	d.notes.Names, d.changed = d.cfg.Names, true
 	out, err := d.ids(ctx, wire.Jobs, wire.JobsPrefix)
 	if err != nil {
@@ -146,6 +148,37 @@ func (d *dispatcher) begin(ctx context.Context, tenants []string) error {
 	return nil
 }
 
+// readLedger returns the ledger that is stored, with times by this manager's clock: another one
+// may have written them.
+func (d *dispatcher) readLedger(ctx context.Context) (l ledgerText, err error) {
+	notes, err := d.stream(ctx, wire.Notes)
+	if err != nil {
+		return l, err
+	}
+	d.ages.look(notes.CachedInfo())
+	m, err := d.note(ctx, ledgerNote)
+	if m == nil || err != nil {
+		return l, err
+	}
+	if err := json.Unmarshal(m.Data, &l); err != nil {
+		return l, fmt.Errorf("the ledger: %w", err)
+	}
+	if !l.At.IsZero() {
+		l.shift(time.Now().Add(-d.ages.of(wire.Notes, m.Sequence, m.Time)).Sub(l.At))
+	}
+	return l, nil
+}
+
+// shift adds what clocks differ by to the times in a ledger, if that is more than they drift.
+func (l *ledgerText) shift(by time.Duration) {
+	if by.Abs() <= driftsBy {
+		return
+	}
+	for key, at := range l.Keys {
+		l.Keys[key] = at.Add(by)
+	}
+}
+
 // open listens to a tenant's queue and ends, until the dispatcher ends or the tenant is closed.
 // Ends up to counted are in the ledger.
 func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) error {
@@ -157,6 +190,7 @@ func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) er
 	if err != nil {
 		return err
 	}
+	d.ages.look(queue.CachedInfo())
 	l := &lane{before: queue.CachedInfo().State.LastSeq, counted: min(counted, ends.CachedInfo().State.LastSeq)}
 	waits, err := queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + tenant + ".>"}})
 	if err != nil {
@@ -212,21 +246,27 @@ func (d *dispatcher) shut(tenant string) {
 // queued puts a job into the schedule.
 func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 	w := &waiting{since: time.Now()}
+	tenant := tenantOf(m.Subject())
 	meta, err := m.Metadata()
 	if err == nil {
-		w.seq, w.since = meta.Sequence.Stream, meta.Timestamp
+		w.seq = meta.Sequence.Stream
+		w.since = w.since.Add(-d.ages.of(wire.Of(wire.Queue, tenant), w.seq, meta.Timestamp))
 		err = json.Unmarshal(m.Data(), &w.job)
 	}
 	if err != nil || !w.job.Proper(wire.QueuePrefix, m.Subject()) || !w.job.Modest() {
-		d.cfg.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
+		d.heard.Warn(tenant, "cluster: a message that is no job is thrown away", "subject", m.Subject())
 		d.unqueue(ctx, w, m.Subject())
 		return
+	}
+	if w.job.Within != 0 {
+		w.until = w.since.Add(w.job.Within)
 	}
 	d.cfg.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
 	d.mu.Lock()
 	h := d.handed[w.job.ID]
 	if h != nil && h.w == nil { // by the dispatcher before this one
 		h.w = w
+		d.expect(ctx, h)
 	}
 	d.mu.Unlock()
 	if h == nil || h.w != w {
@@ -249,11 +289,11 @@ func (d *dispatcher) add(ctx context.Context, w *waiting) {
 // hold has a job wait until others are proved.
 func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 	d.mu.Lock()
-	cycle := d.graph.add(w)
+	refused := d.graph.add(w)
 	d.mu.Unlock()
-	if cycle != nil {
+	if refused != "" {
 		d.spawn(d.looks, func() error {
-			d.finish(ctx, w, wire.Blocked, "jobs wait for each other: "+strings.Join(cycle, " waits for "))
+			d.finish(ctx, w, wire.Blocked, refused)
 			return nil
 		})
 		return
@@ -361,6 +401,9 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	}
 	if h != nil {
 		delete(d.handed, id)
+		if h.late != nil {
+			h.late.Stop()
+		}
 	}
 	d.mu.Unlock()
 	d.hurry()
@@ -391,7 +434,7 @@ func (d *dispatcher) run(ctx context.Context) {
 			all := append(d.schedule.late(now), d.graph.late(now)...)
 			d.mu.Unlock()
 			for _, w := range all {
-				d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
+				d.finish(ctx, w, wire.Late, wire.TooLate)
 			}
 		}
 		for ctx.Err() == nil {
@@ -423,9 +466,9 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		d.schedule.ended(id, 0)
 		delete(d.handed, id)
 	}
-	if w.job.Late(time.Now()) {
+	if w.late(time.Now()) {
 		notOut()
-		d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
+		d.finish(ctx, w, wire.Late, wire.TooLate)
 		return
 	}
 	if d.old(w) { // another dispatcher may have been at it
@@ -508,7 +551,7 @@ func (d *dispatcher) old(w *waiting) bool {
 func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	id := w.job.ID
 	job := w.job
-	job.After = nil // they are proved
+	job.After, job.Within = nil, 0 // they are proved, and d.expect knows until when
 	text, err := json.Marshal(job)
 	if err != nil {
 		return err
@@ -517,12 +560,72 @@ func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	d.mu.Lock()
 	d.handed[id] = h
 	d.mu.Unlock()
-	first, err := d.link.Once(ctx, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
+	seq, first, err := d.link.Once(ctx, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
 		func(ctx context.Context) (bool, error) { return d.hasEnd(ctx, id) })
 	d.mu.Lock()
-	h.since = time.Now()
+	h.since, h.seq = time.Now(), seq
+	if err == nil {
+		d.expect(ctx, h)
+	}
 	d.mu.Unlock()
-	d.cfg.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", first, "problem", err)
+	d.cfg.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", seq, "first", first, "problem", err)
+	return err
+}
+
+// expect has a job that was handed out end when it is too late to begin it. The caller holds mu.
+func (d *dispatcher) expect(ctx context.Context, h *handed) {
+	if h.w.until.IsZero() {
+		return
+	}
+	h.late = time.AfterFunc(time.Until(h.w.until), func() {
+		d.spawn(d.tasks, func() error { d.tooLate(ctx, h); return nil })
+	})
+}
+
+// tooLate ends a job that was handed out and that no worker has begun in time. Workers have no say
+// in what time it is: from now on the job's record tells them not to begin it. One that has begun
+// it may end it.
+func (d *dispatcher) tooLate(ctx context.Context, h *handed) {
+	id := h.w.job.ID
+	d.mu.Lock()
+	same := d.handed[id] == h // else its end was heard
+	d.mu.Unlock()
+	if !same {
+		return
+	}
+	r, err := d.link.ChangeRecord(ctx, id, func(r *wire.Record) { r.Late = true })
+	if err == nil && r.Begun == 0 {
+		err = d.recall(ctx, id, h)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			d.cfg.Log.Warn("cluster: a job that is too late is not ended", "job", id, "problem", err)
+		}
+		return
+	}
+	d.cfg.Log.Debug("cluster: it is too late to begin a job", "job", id, "begun", r.Begun)
+	if r.Begun == 0 {
+		d.finish(ctx, h.w, wire.Late, wire.TooLate)
+	}
+}
+
+// recall removes a job from the workers' stream.
+func (d *dispatcher) recall(ctx context.Context, id string, h *handed) error {
+	d.mu.Lock()
+	seq := h.seq
+	d.mu.Unlock()
+	if seq == 0 { // the dispatcher before this one has handed it out, or it is just being handed out
+		m, err := wire.LastOf(ctx, d.link, wire.JobsPrefix+id)
+		if wire.Missing(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		seq = m.Sequence
+	}
+	err := d.link.Delete(ctx, wire.Jobs, seq)
+	d.cfg.Log.Debug("cluster: a job is taken back", "job", id, "stored", seq, "problem", err)
 	return err
 }
 
@@ -635,7 +738,7 @@ func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind,
 		return nil, err
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
-	first, err := d.link.Once(ctx, m, job.MsgID()+" "+string(kind)+" "+d.cfg.Name, nil)
+	_, first, err := d.link.Once(ctx, m, job.MsgID()+" "+string(kind)+" "+d.cfg.Name, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -653,12 +756,14 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg, id string) {
 	if w == nil {
 		w = d.graph.remove(id)
 	}
+	h := d.handed[id]
 	d.mu.Unlock()
 	end, err := d.conclude(ctx, wire.Job{ID: id}, wire.Cancelled, "its client cancelled it")
-	for _, prefix := range []string{wire.QueuePrefix, wire.JobsPrefix} {
-		if err == nil {
-			err = d.link.Purge(ctx, prefix+id, 0)
-		}
+	if err == nil {
+		err = d.link.Purge(ctx, wire.QueuePrefix+id, 0)
+	}
+	if err == nil && h != nil {
+		err = d.recall(ctx, id, h)
 	}
 	if err != nil {
 		d.cfg.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
@@ -717,6 +822,7 @@ func (d *dispatcher) keepLedger(ctx context.Context) error {
 	for tenant, l := range d.lanes {
 		counted[tenant] = l.counted
 	}
+	d.notes.At = time.Now()
 	text, err := json.Marshal(ledgerText{d.notes, counted})
 	d.changed = false
 	d.mu.Unlock()
@@ -759,6 +865,13 @@ func (d *dispatcher) classes() (all []cluster.Waiting) {
 		all = append(all, w)
 	}
 	return all
+}
+
+// usage returns what clients' jobs have come to.
+func (d *dispatcher) usage() map[string]cluster.Usage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.notes.Clients)
 }
 
 // ledger returns a copy of what clients have used.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/bounded"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
@@ -84,7 +85,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	link.Replicas, link.Manages = max(1, m.Replicas), true
 	k := &keeper{
 		Manager: m, store: store{link}, fingerprint: m.Ticket.Fingerprint, orphans: map[string]time.Time{},
-		tenants: map[string]*tenant{}, workers: map[string]seen{},
+		tenants: map[string]*tenant{}, workers: map[string]seen{}, ages: newAges(link.Replicas > 1), heard: bounded.New(m.Log),
 	}
 	for name := range m.Names {
 		k.tenants[name] = &tenant{}
@@ -140,7 +141,9 @@ type keeper struct {
 	store
 	orphans map[string]time.Time // witnesses without a job, since when
 	memory  memory
-	leader  struct { // the last note of who leads
+	ages    *ages
+	heard   *bounded.Log // what tenants are warned of
+	leader  struct {     // the last note of who leads
 		seq   uint64
 		since time.Time
 	}
@@ -261,6 +264,9 @@ func (k *keeper) observe(ctx context.Context) (v view, err error) {
 			v.jobs = s.State.Msgs
 		case wire.Queue:
 			v.queued += s.State.Msgs
+			k.ages.look(s)
+		case wire.Notes:
+			k.ages.look(s)
 		}
 	}
 	if d := k.leading(); d != nil {
@@ -359,7 +365,8 @@ func (k *keeper) figure(d *dispatcher, v view) {
 	}
 	f.Ledger.Names = k.Names
 	if d != nil {
-		f.Queue, f.Held, f.Ledger = d.classes(), d.held(), d.ledger()
+		f.Queue, f.Held, f.Ledger, f.Usage = d.classes(), d.held(), d.ledger(), d.usage
+		f.Taken = k.taken()
 	}
 	for _, s := range v.streams {
 		kind, tenant := wire.Apart(s.Config.Name)

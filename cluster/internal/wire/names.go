@@ -86,11 +86,12 @@ const (
 	StopPrefix      = "pippin.stop."   // a manager tells workers that nobody wants a job any more
 	NotesPrefix     = "pippin.notes."
 	HelloPrefix     = "pippin.hello."  // a manager answers a client with its Hello; the tenant follows
-	StatusPrefix    = "pippin.status." // a manager answers with the Status of the tenant that follows
+	StatusPrefix    = "pippin.status." // the manager that leads answers with the Status of the tenant that follows
 	HoldsPrefix     = "pippin.holds."  // a manager answers whether there is a message of the subject that follows
 	AnswerPrefix    = "pippin.answer." // where managers and administrators have workers answer
 
 	Hello  = "pippin.hello"  // a manager answers a worker with its Hello
+	Status = "pippin.status" // the manager that leads answers an administrator with what only it knows
 	Who    = "pippin.who"    // every worker answers with its State, with .NAME one
 	Here   = "pippin.here"   // a worker that begins says its State
 	Roster = "pippin.roster" // managers answer with the States of the workers they have heard of lately
@@ -227,8 +228,9 @@ type Job struct {
 	Witness Object `json:"witness"`
 	// Priority orders the jobs of one client: those with a higher one first.
 	Priority int `json:"priority,omitempty"`
-	// Deadline is when it is too late to begin the job; never if it is zero.
-	Deadline time.Time `json:"deadline,omitzero"`
+	// Within is for how long after it is queued the job may be begun, for ever if it is zero. It is
+	// no time of day: the clocks of those who read it need not agree.
+	Within time.Duration `json:"within,omitempty"`
 	// After are the IDs of jobs of the same tenant that must be proved before.
 	After []string `json:"after,omitempty"`
 	// Retry is how often an administrator has sent it again.
@@ -269,9 +271,6 @@ func (j Job) Modest() bool {
 	return bytes <= mostFree
 }
 
-// Late reports whether it is too late to begin the job.
-func (j Job) Late(now time.Time) bool { return !j.Deadline.IsZero() && now.After(j.Deadline) }
-
 // End is how a job ended: with a proof, or with a reason.
 type End struct {
 	Proof  []byte `json:"proof,omitempty"`
@@ -304,6 +303,9 @@ const (
 	Late      Kind = "late"    // its deadline passed before it was begun
 	Blocked   Kind = "blocked" // a job that was to be proved before will not be
 )
+
+// TooLate is the reason of a job whose kind is Late.
+const TooLate = "its deadline passed before it was begun"
 
 // CostHeader is the header of an end with what the job cost.
 const CostHeader = "Pippin-Cost"
@@ -438,32 +440,39 @@ func LastOf(ctx context.Context, r reader, subject string) (*jetstream.RawStream
 }
 
 // Once stores a message in a stream, unless one of its subject is there, or elsewhere says that
-// it is not needed any more, and reports whether it did. That the server refuses it for
-// another one means little by itself: where streams have replicas, the other one, an earlier
-// try of this one even, may be on its way and be lost with the server that has it. So Once
-// looks. The message's ID begins with of and is of this call: the server takes a message with
-// an ID that it has seen lately for stored, though it may be gone since. And it looks for
-// another message of the subject before it looks at IDs: of a try whose answer came too late the
-// next one is refused, and the ID of what is stored tells that it is this call's.
-func (l *Link) Once(ctx context.Context, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
+// it is not needed any more. It returns the number of the message that is there, 0 if none is
+// needed, and reports whether it stored that.
+//
+// A refusal for another message means little by itself. Where streams have replicas, the other
+// one may be on its way and be lost with the server that has it; it may even be an earlier try of
+// this one. So Once looks. The message's ID begins with of and belongs to this call: the server
+// takes a message whose ID it has seen lately for stored, though it may be gone since. And the
+// server looks for another message of the subject before it looks at IDs. So when the answer to
+// a try comes too late, the next try is refused, and the stored ID tells that it is this call's.
+func (l *Link) Once(
+	ctx context.Context, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error),
+) (seq uint64, first bool, err error) {
 	id := of + " " + nuid.Next()
 	for {
-		_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		ack, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 			return l.JS.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(0))
 		})
+		if err == nil {
+			return ack.Sequence, true, nil
+		}
 		if !Conflict(err) {
-			return err == nil, err
+			return 0, false, err
 		}
 		stored, err := LastOf(ctx, l, m.Subject)
 		if err == nil {
-			return stored.Header.Get(jetstream.MsgIDHeader) == id, nil
+			return stored.Sequence, stored.Header.Get(jetstream.MsgIDHeader) == id, nil
 		}
 		if !Missing(err) {
-			return false, err
+			return 0, false, err
 		}
 		if elsewhere != nil {
 			if there, err := elsewhere(ctx); there || err != nil {
-				return false, err
+				return 0, false, err
 			}
 		}
 	}
