@@ -14,6 +14,7 @@ import (
 // which it was not there.
 func TestAges(t *testing.T) {
 	const s = time.Second
+	jumped := []time.Duration{0, 10 * s, 20 * s, 31 * s, 50 * s}
 	noon := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC) // when the process begins, by the first clock
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		clock := func(at time.Duration) time.Time {
@@ -29,8 +30,8 @@ func TestAges(t *testing.T) {
 			stamp       time.Time
 			least, most time.Duration // at 60 s
 		}{
-			"before the jump":                           {false, []time.Duration{0, 10 * s, 20 * s, 31 * s, 50 * s}, 11, clock(5 * s), 55 * s, 55 * s},
-			"after it":                                  {false, []time.Duration{0, 10 * s, 20 * s, 31 * s, 50 * s}, 15, clock(45 * s), 15 * s, 15 * s},
+			"before the jump":                           {false, jumped, 11, clock(5 * s), 55 * s, 55 * s},
+			"after it":                                  {false, jumped, 15, clock(45 * s), 15 * s, 15 * s},
 			"there first, one machine":                  {false, []time.Duration{0, 31 * s}, 10, clock(-60 * s), 120 * s, 120 * s},
 			"there first, several":                      {true, []time.Duration{0, 31 * s}, 10, noon.Add(-60*s + by), 0, 60 * s},
 			"there first, several that agree":           {true, []time.Duration{0}, 10, clock(-60 * s), 60 * s, 60 * s},

@@ -41,8 +41,13 @@ func (d *desk) close() {
 }
 
 // longestLine is how many requests of one tenant wait. Those that come then are not answered:
-// who asked asks again.
-const longestLine = 256
+// who asked asks again. A line that is longLine long or longer goes on only each pace, so that a
+// tenant that asks without an end does not keep the servers busy.
+const (
+	longestLine = 256
+	longLine    = 16
+	pace        = 10 * time.Millisecond
+)
 
 // put has a request done.
 func (d *desk) put(tenant string, do func(context.Context)) {
@@ -71,6 +76,12 @@ func (d *desk) serve(tenant string) {
 		d.lines[tenant] = line[1:]
 		d.mu.Unlock()
 		line[0](d.ctx)
+		if len(line) >= longLine {
+			select {
+			case <-d.ctx.Done():
+			case <-time.After(pace):
+			}
+		}
 	}
 }
 
@@ -171,7 +182,7 @@ func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
 	if k.leading() == nil {
 		return
 	}
-	s, err := cluster.Survey(ctx, k.link, name)
+	s, err := k.survey(ctx, name)
 	if err != nil {
 		k.Log.Debug("cluster: no status", "problem", err)
 		return
@@ -189,6 +200,29 @@ func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
 	s.InHand(inHand)
 	s.HaveBeenTaken(k.taken()[name])
 	k.respond(m, s)
+}
+
+// surveyFor is how long what a tenant's streams have is not looked up again.
+const surveyFor = 100 * time.Millisecond
+
+// survey returns what a tenant's streams say of its status. Its requests are done one after the other,
+// so that nobody else uses what is remembered here.
+func (k *keeper) survey(ctx context.Context, name string) (s cluster.Status, err error) {
+	k.mu.Lock()
+	t := k.tenants[name]
+	if t != nil && time.Since(t.surveyed) < surveyFor {
+		s = t.survey
+		k.mu.Unlock()
+		return s, nil
+	}
+	k.mu.Unlock()
+	s, err = cluster.Survey(ctx, k.link, name)
+	if err == nil && t != nil {
+		k.mu.Lock()
+		t.survey, t.surveyed = s, time.Now()
+		k.mu.Unlock()
+	}
+	return s, err
 }
 
 // tally answers an administrator with what this manager has counted, if it leads.

@@ -22,8 +22,8 @@ import (
 // There are never many more jobs in that stream than workers can take, so that one that
 // comes later and is more urgent waits for few others.
 //
-// A job stays in the queue until its end is stored. What the workers' stream should lose,
-// whose messages go when a consumer takes them for acknowledged, is handed out again.
+// A job stays in the queue until its end is stored. Messages of the workers' stream go when its
+// consumer takes them for acknowledged. If it loses a job so, the job is handed out again.
 //
 // Nothing depends on there being one dispatcher only: a job is in the workers' stream at
 // most once at a time, and has one end.
@@ -68,8 +68,8 @@ type handed struct {
 	late  *time.Timer // goes off when it is too late to begin the job; nil if it never is
 }
 
-// lookahead returns how many jobs wait beside those that are in the hands of workers who
-// can have so many, so that none waits for this machine.
+// lookahead returns how many jobs are handed out beside those that fill the workers' slots. A worker
+// whose job has ended takes one of them, and need not wait for the manager.
 func lookahead(slots int) int { return 1 + slots/8 }
 
 // dispatch begins to hand out the jobs of some tenants, until run ends. Its first requests end
@@ -78,13 +78,13 @@ func dispatch(starting, run context.Context, k *keeper) (*dispatcher, error) {
 	ctx, stop := context.WithCancel(run)
 	m := k.Manager
 	d := &dispatcher{
-		store: k.store, cfg: m, heard: k.heard, ages: k.ages, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
+		store: k.store, cfg: m, heard: k.heard, ages: k.ages, ctx: ctx, stop: stop,
+		tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
 		schedule: newSchedule(m.Shares), graph: newGraph(), handed: map[string]*handed{}, lanes: map[string]*lane{},
 		notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}},
 	}
 	d.tasks.SetLimit(32)
 	d.looks.SetLimit(32)
-	d.ctx = ctx
 	if err := d.begin(starting, k.everybody()); err != nil {
 		stop()
 		return nil, err
@@ -539,7 +539,7 @@ func used(keys map[string]time.Time, prefix, digest string, now time.Time) {
 	}
 }
 
-// old reports whether a job was in the queue when this began.
+// old reports whether a job was in the queue when the dispatcher began.
 func (d *dispatcher) old(w *waiting) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -85,7 +85,7 @@ func (g *graph) circle(id string) string {
 }
 
 // way returns the IDs on a way from one job over what it waits for to another, both included, nil
-// if none is found in so many steps.
+// if it finds none before the steps are used up.
 func (g *graph) way(from, to string, seen map[string]bool, steps *int) []string {
 	h := g.held[from]
 	if h == nil {

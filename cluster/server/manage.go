@@ -27,24 +27,24 @@ import (
 // is needed. Its zero value but for Ticket is ready.
 type Manager struct {
 	Ticket cluster.Ticket // an administrator's
-	// Room is the most bytes that the streams may have together, 0 as many as the
-	// server has. Each gets its share: keys cannot crowd out proofs.
+	// Room is the most bytes that the streams may have together; 0 is all that the server has.
+	// Each gets its share: keys cannot crowd out proofs.
 	Room int64
 	// Replicas is on how many servers streams are, one when 0.
 	Replicas int
-	// Every is how often is looked, each second when it is 0.
+	// Every is how often the manager looks at the cluster, each second when it is 0.
 	Every time.Duration
 	// Stuck is how long jobs may wait beside workers that are free, without any
 	// being handed out, before the consumer is made anew; 15 s when it is 0.
 	Stuck time.Duration
 	// Orphan is how long a witness may be there without its job, an hour when 0.
 	Orphan time.Duration
-	// KeepDead is how long the sealed witness of a job is kept that failed through no
-	// fault of its own, so that it can be sent again, a day when 0. Such witnesses take
-	// at most half of the room for witnesses.
+	// KeepDead is how long the manager keeps the sealed witness of a job whose failure was not the
+	// job's fault, so that the job can be sent again; a day when 0. Such witnesses take at most
+	// half of the room for witnesses.
 	KeepDead time.Duration
-	// Linger is how long the result of a job stays that its client has taken, a minute
-	// when 0: another worker may still be at it.
+	// Linger is how long a result stays that its client has taken, a minute when 0. Another worker
+	// may still be at the job, and must find that it has ended.
 	Linger time.Duration
 	// Name is this manager's, the host's when it is empty. Of several with different
 	// names one hands out jobs, and another one when that has been silent for 5 s.
@@ -55,7 +55,7 @@ type Manager struct {
 	// Names are those of tenants, for people. Nobody else is let in; nil is a server of somebody
 	// else, where whoever comes is a tenant.
 	Names map[string]string
-	// Figures is called each time that this has looked, nil by nobody.
+	// Figures is called after each look, unless it is nil.
 	Figures func(cluster.Figures)
 	Log     *slog.Logger // nil is nowhere
 }
@@ -164,6 +164,9 @@ type tenant struct {
 	retired bool                 // it is not let in any more
 	idle    time.Time            // since when a retired one has no jobs
 	taken   map[string]time.Time // results that may go, since when
+
+	survey   cluster.Status // of its streams, and when that was looked up
+	surveyed time.Time
 }
 
 // everybody returns the tenants that have streams.

@@ -99,7 +99,7 @@ func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 	meta, err := msg.Metadata()
 	if err == nil {
 		w.log.Debug("cluster: a job is in hand", "job", h.job.ID, "stored", meta.Sequence.Stream, "delivery", meta.Sequence.Consumer,
-			"time", meta.NumDelivered)
+			"nth", meta.NumDelivered)
 	}
 	if err != nil || meta.NumDelivered > 1 {
 		if known, err := w.ended(ctx, h); known || err != nil {
@@ -208,8 +208,8 @@ const (
 	pauseGivenBack    = 500 * time.Millisecond
 )
 
-// take notes that the job is in hand. When it is already, as after a redelivery that
-// was not needed, the one that has it goes on, with the new message to acknowledge.
+// take notes that the job is in hand. If it is already, as after a delivery too many, take returns
+// false: whoever has the job goes on, and acknowledges the new message in the end.
 func (w *Worker) take(h *inHand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,9 +229,9 @@ func (w *Worker) release(h *inHand) {
 	delete(w.inHand, h.job.ID)
 }
 
-// keepAlive tells the server, from a goroutine of its own, that the job is in hand, as
-// long as the job gets on. A worker that lives but makes no progress loses the job:
-// keepAlive cancels it and, if it does not end then, ends the worker.
+// keepAlive starts a goroutine that tells the server that the job is in hand, as long as the job
+// gets on. A worker that lives but makes no progress loses the job: keepAlive cancels it and, if
+// the prover does not end then, ends the worker.
 func (w *Worker) keepAlive(h *inHand, cancel context.CancelCauseFunc) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -333,10 +333,10 @@ func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 	return err == nil, err
 }
 
-// settle acknowledges a job that has ended, without waiting for the server: an
-// acknowledgement that is lost costs a delivery, whose worker finds the end. The manager that
-// leads hears of the end, and removes what the job has left. With an error the end is not known:
-// the job is given back.
+// settle acknowledges a job that has ended. It does not wait for the server: if the acknowledgement
+// is lost, the job is delivered once more, and its worker finds the end. The manager that leads
+// hears of the end and removes what the job has left. With an error the end is not known, and
+// settle gives the job back.
 func (w *Worker) settle(h *inHand, err error) error {
 	if err == nil {
 		err = h.message().Ack()
@@ -371,7 +371,7 @@ func (w *Worker) count(f func(*wire.State)) {
 	f(&w.state)
 }
 
-// noPanic makes an error of a panic. Its words, which may be secret, are nowhere.
+// noPanic turns a panic into an error. The panic's words may be secret and appear nowhere.
 func noPanic(log *slog.Logger, err *error) {
 	if r := recover(); r != nil {
 		log.Error("cluster: the prover panicked", "with", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))

@@ -35,13 +35,10 @@ func guilty(r wire.Record) string {
 // The server's count of deliveries would not do: it has those that are nobody's fault.
 type tries struct{ link *wire.Link }
 
-// begin notes that this worker begins the job, unless it is too late for that.
+// begin notes that this worker begins the job, and returns what is known of it then: it may be too
+// late for that.
 func (t *tries) begin(ctx context.Context, id string) (wire.Record, error) {
-	return t.link.ChangeRecord(ctx, id, func(r *wire.Record) {
-		if !r.Late {
-			r.Begun++
-		}
-	})
+	return t.link.ChangeRecord(ctx, id, func(r *wire.Record) { r.Begun++ })
 }
 
 // returned undoes begin.

@@ -99,7 +99,7 @@ type Meter interface {
 	Ended(outcome string, cost cluster.Cost)
 	// Try tells that a try has not ended a job: failed or returned.
 	Try(outcome string)
-	// Received tells of so many bytes of witnesses and keys from the server.
+	// Received tells that bytes of witnesses and keys came from the server.
 	Received(bytes int)
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What one party may cause in a log: so many lines in each window. Of more the next line that is
-// written says how many there were.
+// Each party may cause mostLines in a window. Lines beyond that are counted, and the next line that
+// is written says how many there were.
 const (
 	mostLines = 10
 	window    = time.Minute

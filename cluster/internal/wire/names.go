@@ -129,7 +129,8 @@ const MostDescriptor = 192 << 10
 
 // Shared returns the configurations of the streams that all tenants share. No message expires by
 // age: a clock that jumps would delete jobs. All streams of a cluster together may take room
-// bytes, or as many as the server has if room is 0. Each is on so many servers as replicas says.
+// bytes, or all that the server has if room is 0. Each has this number of replicas, each on
+// another server.
 func Shared(room int64, replicas int) []jetstream.StreamConfig {
 	jobs := file(Jobs, JobsPrefix, part(room, 2), replicas)
 	jobs.Retention = jetstream.WorkQueuePolicy
@@ -169,7 +170,7 @@ func Own(tenant string, share float64, room int64, replicas int) []jetstream.Str
 	return []jetstream.StreamConfig{queue, ends, dead, keys, witnesses}
 }
 
-// part returns so many percent of room, -1 for no bound.
+// part returns some percent of room, -1 for no bound.
 func part(room int64, percent float64) int64 {
 	if room <= 0 {
 		return -1
@@ -185,9 +186,10 @@ func file(name, prefix string, bytes int64, replicas int) jetstream.StreamConfig
 	}
 }
 
-// Consumer returns the workers' consumer, for so many jobs in hand. The server does not
-// bound how often it delivers a job: workers count the failures that a job causes. It has no
-// filter: with one that all subjects pass the server would look into its index of subjects.
+// Consumer returns the configuration of the workers' consumer, which leaves at most inHand jobs with
+// workers at a time. The server does not bound how often it delivers a job: workers count the
+// failures that a job causes. The consumer has no filter: with one, even if all subjects pass it,
+// the server would look into its index of subjects.
 func Consumer(inHand int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
@@ -247,8 +249,9 @@ func (j Job) MsgID() string {
 	return j.ID + "-retry-" + strconv.Itoa(j.Retry)
 }
 
-// Proper reports whether a message of a subject may be this job: it has its ID, a witness of its
-// own, and waits for jobs of its own tenant only, since it is told how those end.
+// Proper reports whether a message of a subject may be this job. The subject has the job's ID, and so
+// has the subject of its witness. It waits for jobs of the same tenant only, because it is told how
+// they end.
 func (j Job) Proper(prefix, subject string) bool {
 	foreign := func(id string) bool { return !ID.MatchString(id) || TenantOfJob(id) != TenantOfJob(j.ID) }
 	return ID.MatchString(j.ID) && subject == prefix+j.ID && j.Witness.Subject == WitnessesPrefix+j.ID &&
@@ -280,8 +283,8 @@ type End struct {
 	Worker string `json:"worker"`
 }
 
-// Spare reports whether the job's witness is kept, so that the job can be sent again: it has
-// no proof, through no fault of its own.
+// Spare reports whether the job's witness is kept, so that the job can be sent again: it has no
+// proof, and that is not the job's fault.
 func (e End) Spare() bool { return e.Reason != "" && !e.Caller }
 
 // ReadEnd returns what a job's end says. One that cannot be read says so: its job has ended all
