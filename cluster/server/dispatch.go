@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/bounded"
@@ -34,15 +33,16 @@ type dispatcher struct {
 	ages  *ages           // of messages in queues and of notes
 	ctx   context.Context // ends with end
 	stop  context.CancelFunc
-	tasks *errgroup.Group // removals, which nobody waits for
-	looks *errgroup.Group // at prerequisites; they begin tasks
+	tasks chan struct{} // slots of removals, which nobody waits for
 	wake  chan struct{}
 
-	ending sync.RWMutex // held while tasks and looks are begun
-	over   bool         // none is begun any more
+	work   sync.WaitGroup // everything that is being done
+	ending sync.RWMutex   // held while work is begun
+	over   bool           // none is begun any more
 
 	mu       sync.Mutex
-	lanes    map[string]*lane // by tenant
+	lanes    map[string]*lane         // by tenant
+	looks    map[string]chan struct{} // slots of looks at prerequisites, by tenant
 	schedule *schedule
 	graph    *graph             // jobs that wait for others
 	notes    cluster.Ledger     // what clients have used
@@ -79,17 +79,15 @@ func dispatch(starting, run context.Context, k *keeper) (*dispatcher, error) {
 	m := k.Manager
 	d := &dispatcher{
 		store: k.store, cfg: m, heard: k.heard, ages: k.ages, ctx: ctx, stop: stop,
-		tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
+		tasks: make(chan struct{}, mostTasks), looks: map[string]chan struct{}{}, wake: make(chan struct{}, 1),
 		schedule: newSchedule(m.Shares), graph: newGraph(), handed: map[string]*handed{}, lanes: map[string]*lane{},
 		notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}},
 	}
-	d.tasks.SetLimit(32)
-	d.looks.SetLimit(32)
 	if err := d.begin(starting, k.everybody()); err != nil {
 		stop()
 		return nil, err
 	}
-	d.tasks.Go(func() error { d.run(ctx); return nil })
+	d.work.Go(func() { d.run(ctx) })
 	return d, nil
 }
 
@@ -99,18 +97,53 @@ func (d *dispatcher) end() {
 	d.ending.Lock()
 	d.over = true
 	d.ending.Unlock()
-	_ = d.looks.Wait()
-	_ = d.tasks.Wait()
+	d.work.Wait()
 }
 
-// spawn has a group do something, unless the dispatcher ends: messages come until their consumers
-// have stopped.
-func (d *dispatcher) spawn(group *errgroup.Group, f func() error) {
-	d.ending.RLock()
-	defer d.ending.RUnlock()
-	if !d.over {
-		group.Go(f)
+// How many removals are done at a time, and how many prerequisites of one tenant are looked up.
+const (
+	mostTasks = 32
+	mostLooks = 8
+)
+
+// spawn has something removed, and nobody waits for that.
+func (d *dispatcher) spawn(f func()) { d.background(d.tasks, f) }
+
+// look has something looked up for a tenant. Whoever has much to look up waits for himself.
+func (d *dispatcher) look(tenant string, f func()) {
+	d.mu.Lock()
+	slots := d.looks[tenant]
+	if slots == nil {
+		slots = make(chan struct{}, mostLooks)
+		d.looks[tenant] = slots
 	}
+	d.mu.Unlock()
+	d.background(slots, f)
+}
+
+// background waits for one of some slots and has f done beside the caller, unless the dispatcher
+// ends: messages come until their consumers have stopped.
+func (d *dispatcher) background(slots chan struct{}, f func()) {
+	d.ending.RLock()
+	over := d.over
+	if !over {
+		d.work.Add(1)
+	}
+	d.ending.RUnlock() // before it waits: what has the slots may come here too
+	if over {
+		return
+	}
+	select {
+	case slots <- struct{}{}:
+	case <-d.ctx.Done():
+		d.work.Done()
+		return
+	}
+	go func() {
+		defer d.work.Done()
+		defer func() { <-slots }()
+		f()
+	}()
 }
 
 // listening has a consumer made anew 4 s after the server that had it is gone.
@@ -292,10 +325,7 @@ func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 	refused := d.graph.add(w)
 	d.mu.Unlock()
 	if refused != "" {
-		d.spawn(d.looks, func() error {
-			d.finish(ctx, w, wire.Blocked, refused)
-			return nil
-		})
+		d.look(wire.TenantOfJob(w.job.ID), func() { d.finish(ctx, w, wire.Blocked, refused) })
 		return
 	}
 	for _, id := range w.job.After { // from now on d.ended tells of them
@@ -303,10 +333,12 @@ func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 	}
 }
 
-// resolve looks whether a job that others wait for has ended, and how, and has them go on
-// or end.
+// resolve looks whether a job that others wait for has ended, and how, and has them go on or end.
 func (d *dispatcher) resolve(ctx context.Context, id string) {
-	d.spawn(d.looks, func() error {
+	d.look(wire.TenantOfJob(id), func() {
+		if !d.waitedFor(id) { // those that waited have ended for another reason
+			return
+		}
 		known, err := wire.Known(ctx, d.link, id)
 		var end *wire.End
 		if err == nil {
@@ -316,36 +348,41 @@ func (d *dispatcher) resolve(ctx context.Context, id string) {
 			if ctx.Err() == nil {
 				d.cfg.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
 			}
-			return nil
+			return
 		}
-		name := strings.TrimPrefix(id, wire.TenantOfJob(id)+".")
-		kind, reason := wire.Blocked, ""
-		switch {
-		case end == nil && known:
-			return nil
-		case end == nil:
-			reason = fmt.Sprintf("the cluster no longer knows job %s, which is to be proved before", name)
-		case end.Kind == wire.Cancelled:
-			kind, reason = wire.Cancelled, fmt.Sprintf("job %s was cancelled, which is to be proved before", name)
-		case end.Reason != "":
-			reason = fmt.Sprintf("job %s, which is to be proved before, ended without a proof: %s", name, end.Reason)
+		if end != nil || !known {
+			d.goOn(ctx, id, end)
 		}
-		d.mu.Lock()
-		var blocked []*waiting
-		if reason != "" {
-			blocked = d.graph.failed(id)
-		} else {
-			for _, w := range d.graph.proved(id) {
-				d.schedule.add(w)
-			}
-		}
-		d.mu.Unlock()
-		d.hurry()
-		for _, w := range blocked {
-			d.finish(ctx, w, kind, reason)
-		}
-		return nil
 	})
+}
+
+// goOn has the jobs that wait for one go on if that is proved, and end if it is not. It has no end if
+// the cluster does not know it any more.
+func (d *dispatcher) goOn(ctx context.Context, id string, end *wire.End) {
+	name := strings.TrimPrefix(id, wire.TenantOfJob(id)+".")
+	kind, reason := wire.Blocked, ""
+	switch {
+	case end == nil:
+		reason = fmt.Sprintf("the cluster no longer knows job %s, which is to be proved before", name)
+	case end.Kind == wire.Cancelled:
+		kind, reason = wire.Cancelled, fmt.Sprintf("job %s was cancelled, which is to be proved before", name)
+	case end.Reason != "":
+		reason = fmt.Sprintf("job %s, which is to be proved before, ended without a proof: %s", name, end.Reason)
+	}
+	d.mu.Lock()
+	var blocked []*waiting
+	if reason != "" {
+		blocked = d.graph.failed(id)
+	} else {
+		for _, w := range d.graph.proved(id) {
+			d.schedule.add(w)
+		}
+	}
+	d.mu.Unlock()
+	d.hurry()
+	for _, w := range blocked {
+		d.finish(ctx, w, kind, reason)
+	}
 }
 
 // endOf returns the end of a job, nil if it has none.
@@ -490,7 +527,7 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	default:
 		d.cfg.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
 		notOut()
-		d.spawn(d.tasks, func() error { // it stays in the queue
+		d.spawn(func() { // it stays in the queue
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -499,7 +536,6 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 				d.mu.Unlock()
 				d.hurry()
 			}
-			return nil
 		})
 		return
 	}
@@ -578,7 +614,7 @@ func (d *dispatcher) expect(ctx context.Context, h *handed) {
 		return
 	}
 	h.late = time.AfterFunc(time.Until(h.w.until), func() {
-		d.spawn(d.tasks, func() error { d.tooLate(ctx, h); return nil })
+		d.spawn(func() { d.tooLate(ctx, h) })
 	})
 }
 
@@ -688,7 +724,7 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	d.mu.Lock()
 	d.leaving++
 	d.mu.Unlock()
-	d.spawn(d.tasks, func() error {
+	d.spawn(func() {
 		defer func() {
 			d.mu.Lock()
 			d.leaving--
@@ -699,18 +735,16 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 			d.cfg.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
 		}
 		d.cfg.Log.Debug("cluster: a job leaves the queue", "job", w.job.ID, "queued", w.seq, "problem", err)
-		return nil
 	})
 }
 
 // drop removes what a job that has ended has left, without having anybody wait for that: what
 // stays is swept.
 func (d *dispatcher) drop(ctx context.Context, subject string) {
-	d.spawn(d.tasks, func() error {
+	d.spawn(func() {
 		if err := d.link.Purge(ctx, subject, 0); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("cluster: not removed", "what", subject, "problem", err)
 		}
-		return nil
 	})
 }
 
