@@ -243,8 +243,8 @@ func TestClockJumps(t *testing.T) {
 	r.settled(c, len(ids)+1)
 }
 
-// TestClocksDiffer: the server's clock is an hour ahead of everybody else's, or behind, and a worker's
-// the other way. Jobs that have ten seconds are proved, jobs are late when their time is over
+// TestClocksDiffer: the clock of the server and its manager is an hour ahead of everybody else's, or
+// behind, and a worker's the other way. A second manager does not lead for that. Jobs that have ten seconds are proved, jobs are late when their time is over
 // and not before, also over a restart of the server, and what is told of ages is right. A client
 // whose clock was behind had all of its proofs late.
 func TestClocksDiffer(t *testing.T) {
@@ -258,6 +258,10 @@ func TestClocksDiffer(t *testing.T) {
 			of, workers := &clock{ahead: by}, &clock{ahead: -by}
 			r := newAway(t, &away{start: of.start, remote: remote{Stuck: 2 * time.Second}})
 			c, w, msgs := r.client(), r.fakeWork("clocks"), r.messages()
+			r.cfg.Name, r.cfg.Room, r.cfg.Every = "second", r.remote.Room, 100*time.Millisecond
+			r.cfg.Names = map[string]string{r.tenant(server.ClientTicket): "client"}
+			r.manage()
+			t.Cleanup(r.stop)
 			submit := func(within time.Duration) (id string, began time.Time) {
 				t.Helper()
 				began = time.Now()
@@ -286,6 +290,9 @@ func TestClocksDiffer(t *testing.T) {
 			late("in the queue", id, began, time.Second)
 			short, _ := submit(3 * time.Second)
 			long, _ := submit(10 * time.Minute)
+			if note, err := r.admin().Last(t.Context(), wire.NotesPrefix+"leader"); err != nil || string(note.Data) == "second" {
+				t.Errorf("the second manager leads: %v", err)
+			}
 			r.end(syscall.SIGKILL)
 			time.Sleep(3 * time.Second)
 			r.up()

@@ -2,7 +2,9 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
@@ -62,6 +65,47 @@ func TestHostileTenant(t *testing.T) {
 	if _, err := m.Submit(t.Context(), r.fakeWorkOf(alice, "x"), h.junk); !errors.Is(err, cluster.ErrFull) {
 		t.Error("a tenant whose room is full: ", err)
 	}
+}
+
+// TestManyLateOfOthers: a tenant whose jobs are too late all at once holds up no other, whose job is
+// proved while those end one after the other.
+func TestManyLateOfOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Clients = []string{"alice", "mallory"} })
+	alice, mallory := server.TicketOf("alice"), server.TicketOf("mallory")
+	h := newHostile(t, r, mallory, alice)
+	c, w, link, msgs := r.clientOf(alice), r.fakeWorkOf(alice, "in time"), r.admin(), r.messages()
+	const jobs, within = 3000, 5 * time.Second
+	ids := submitAll(t, c, w, 2)
+	eventually(t, "the first is handed out, and there is room for no other", func() bool { return msgs(wire.Jobs) == 1 })
+	began := time.Now()
+	for i := range jobs {
+		id := h.tenant + fmt.Sprint(".late", i)
+		text, err := json.Marshal(wire.Job{ID: id, Witness: wire.Object{Subject: wire.WitnessesPrefix + id}, Within: within - time.Since(began)})
+		if err == nil {
+			_, err = h.link.JS.PublishAsync(wire.QueuePrefix+id, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-h.link.JS.PublishAsyncComplete()
+	ended := func() int {
+		t.Helper()
+		s, err := link.Subjects(t.Context(), wire.Of(wire.Ends, h.tenant), ">")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(s)
+	}
+	eventually(t, "the first jobs that are too late end", func() bool { return ended() > 0 })
+	r.work(nil)
+	waitAll(t, c, ids)
+	n := ended()
+	if t.Logf("%d of %d had ended", n, jobs); n > 2*jobs/3 {
+		t.Error("it waited for jobs of the other")
+	}
+	eventually(t, "they end", func() bool { return ended() == jobs })
 }
 
 // TestFormerTenant: the jobs of a client that is not listed any more are proved, with what its

@@ -43,6 +43,7 @@ type dispatcher struct {
 	mu       sync.Mutex
 	lanes    map[string]*lane         // by tenant
 	looks    map[string]chan struct{} // slots of looks at prerequisites, by tenant
+	expired  map[string][]*waiting    // jobs that are too late and are being ended, by tenant
 	schedule *schedule
 	graph    *graph             // jobs that wait for others
 	notes    cluster.Ledger     // what clients have used
@@ -79,7 +80,7 @@ func dispatch(starting, run context.Context, k *keeper) (*dispatcher, error) {
 	m := k.Manager
 	d := &dispatcher{
 		store: k.store, cfg: m, heard: k.heard, ages: k.ages, ctx: ctx, stop: stop,
-		tasks: make(chan struct{}, mostTasks), looks: map[string]chan struct{}{}, wake: make(chan struct{}, 1),
+		tasks: make(chan struct{}, mostTasks), looks: map[string]chan struct{}{}, expired: map[string][]*waiting{}, wake: make(chan struct{}, 1),
 		schedule: newSchedule(m.Shares), graph: newGraph(), handed: map[string]*handed{}, lanes: map[string]*lane{},
 		notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}},
 	}
@@ -124,13 +125,7 @@ func (d *dispatcher) look(tenant string, f func()) {
 // background waits for one of some slots and has f done beside the caller, unless the dispatcher
 // ends: messages come until their consumers have stopped.
 func (d *dispatcher) background(slots chan struct{}, f func()) {
-	d.ending.RLock()
-	over := d.over
-	if !over {
-		d.work.Add(1)
-	}
-	d.ending.RUnlock() // before it waits: what has the slots may come here too
-	if over {
+	if !d.begins() {
 		return
 	}
 	select {
@@ -144,6 +139,17 @@ func (d *dispatcher) background(slots chan struct{}, f func()) {
 		defer func() { <-slots }()
 		f()
 	}()
+}
+
+// begins counts something that is begun, of which the caller tells when it is done. It returns false
+// if nothing is begun any more. It does not wait: what has all slots may come here too.
+func (d *dispatcher) begins() bool {
+	d.ending.RLock()
+	defer d.ending.RUnlock()
+	if !d.over {
+		d.work.Add(1)
+	}
+	return !d.over
 }
 
 // listening has a consumer made anew 4 s after the server that had it is gone.
@@ -470,9 +476,7 @@ func (d *dispatcher) run(ctx context.Context) {
 			now := time.Now()
 			all := append(d.schedule.late(now), d.graph.late(now)...)
 			d.mu.Unlock()
-			for _, w := range all {
-				d.finish(ctx, w, wire.Late, wire.TooLate)
-			}
+			d.expire(ctx, all...)
 		}
 		for ctx.Err() == nil {
 			w := d.next()
@@ -481,6 +485,42 @@ func (d *dispatcher) run(ctx context.Context) {
 			}
 			d.hand(ctx, w)
 		}
+	}
+}
+
+// expire ends jobs that are too late to be begun. Those of each tenant end one after the other, and
+// nobody waits for that: all jobs of one may be late at once.
+func (d *dispatcher) expire(ctx context.Context, all ...*waiting) {
+	for _, w := range all {
+		tenant := wire.TenantOfJob(w.job.ID)
+		d.mu.Lock()
+		_, busy := d.expired[tenant]
+		d.expired[tenant] = append(d.expired[tenant], w)
+		d.mu.Unlock()
+		if !busy && d.begins() {
+			go func() {
+				defer d.work.Done()
+				d.expireOf(ctx, tenant)
+			}()
+		}
+	}
+}
+
+// expireOf ends the jobs of a tenant that are too late until there are none.
+func (d *dispatcher) expireOf(ctx context.Context, tenant string) {
+	for ctx.Err() == nil {
+		d.mu.Lock()
+		all := d.expired[tenant]
+		if len(all) == 0 {
+			delete(d.expired, tenant)
+			d.mu.Unlock()
+			return
+		}
+		d.mu.Unlock()
+		d.finish(ctx, all[0], wire.Late, wire.TooLate)
+		d.mu.Lock()
+		d.expired[tenant] = d.expired[tenant][1:]
+		d.mu.Unlock()
 	}
 }
 
@@ -505,7 +545,7 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	}
 	if w.late(time.Now()) {
 		notOut()
-		d.finish(ctx, w, wire.Late, wire.TooLate)
+		d.expire(ctx, w)
 		return
 	}
 	if d.old(w) { // another dispatcher may have been at it
@@ -831,7 +871,11 @@ func (d *dispatcher) adjust(slots, inHand, handedOut int, known bool) {
 func (d *dispatcher) deaf(queued uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.schedule.out) < d.room && queued > uint64(d.schedule.waits()+len(d.graph.held)+len(d.handed)+d.leaving)
+	known := d.schedule.waits() + len(d.graph.held) + len(d.handed) + d.leaving
+	for _, all := range d.expired {
+		known += len(all)
+	}
+	return len(d.schedule.out) < d.room && queued > uint64(known)
 }
 
 // held returns how many jobs wait until others are proved.
