@@ -52,8 +52,9 @@ type JobOptions struct {
 	// Priority orders the jobs of one client: those with a higher one are begun first,
 	// and among equal ones those with the earlier deadline. Between clients shares decide.
 	Priority int
-	// Deadline is when it is too late to begin the job, by the clocks of the server and
-	// the workers; never if it is zero. Prove takes its context's if that is earlier.
+	// Deadline is when it is too late to begin the job, never if it is zero. Prove takes its
+	// context's if that is earlier. The clocks of the cluster need not agree with this one: the
+	// client sends how long it is until then, and the server counts from when it has the job.
 	Deadline time.Time
 	// Name makes the job's ID, of letters, digits, - and _, at most 40. A second job of
 	// that name is the first one, as long as the cluster has that or its result: whoever
@@ -64,7 +65,8 @@ type JobOptions struct {
 	// know them: they are submitted first, so that no two jobs wait for each other, and their
 	// results are kept as long as a job waits for them. Whoever takes a result sooner has a
 	// minute to submit what comes after it. When one of them ends without a proof, this job
-	// ends with ErrBlocked, or with ErrCancelled if that one was cancelled.
+	// ends with ErrBlocked, or with ErrCancelled if that one was cancelled. The jobs of one ticket
+	// may wait for 200,000 others together; whichever would wait for more ends with ErrBlocked.
 	After []string
 }
 
@@ -129,7 +131,7 @@ func (c *Client) Submit(ctx context.Context, w Work, witness []byte, o ...JobOpt
 	if err != nil || known {
 		return job.ID, err
 	}
-	return job.ID, c.publish(ctx, job)
+	return job.ID, c.publish(ctx, job, opt.Deadline)
 }
 
 // longestName bounds JobOptions.Name.
@@ -137,7 +139,7 @@ const longestName = 40
 
 // prepare makes a job and uploads its witness, unless the cluster has a job of that name.
 func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptions) (job wire.Job, known bool, err error) {
-	job = wire.Job{ID: c.id + "-" + strconv.FormatUint(c.submitted.Add(1), 10), Work: w, Priority: o.Priority, Deadline: o.Deadline}
+	job = wire.Job{ID: c.id + "-" + strconv.FormatUint(c.submitted.Add(1), 10), Work: w, Priority: o.Priority}
 	if c.trace != nil {
 		job.Trace = c.trace(ctx)
 	}
@@ -202,7 +204,12 @@ func (c *Client) has(ctx context.Context, id string) (bool, error) {
 	return known, refusal(ctx, err)
 }
 
-func (c *Client) publish(ctx context.Context, job wire.Job) error {
+// publish stores a job in the queue. It sends how long it is until the deadline now: the witness
+// has taken some of that time.
+func (c *Client) publish(ctx context.Context, job wire.Job, deadline time.Time) error {
+	if !deadline.IsZero() {
+		job.Within = max(1, time.Until(deadline)) // 0 would be for ever
+	}
 	text, err := json.Marshal(job)
 	if err != nil {
 		return err
@@ -212,7 +219,7 @@ func (c *Client) publish(ctx context.Context, job wire.Job) error {
 		return errors.Join(err, job.Witness.Forget(c.link.Conn))
 	}
 	// If it is not the first, another one of that name came first.
-	_, err = c.link.Once(ctx, &nats.Msg{Subject: wire.QueuePrefix + job.ID, Data: text}, job.MsgID(),
+	_, _, err = c.link.Once(ctx, &nats.Msg{Subject: wire.QueuePrefix + job.ID, Data: text}, job.MsgID(),
 		func(ctx context.Context) (bool, error) { return c.has(ctx, job.ID) })
 	if err != nil {
 		err = errors.Join(refusal(ctx, err), job.Witness.Forget(c.link.Conn))
@@ -368,7 +375,7 @@ func (c *Client) run(ctx context.Context, w Work, witness []byte, o JobOptions) 
 		}
 	}()
 	if !known {
-		if err := c.publish(ctx, job); err != nil {
+		if err := c.publish(ctx, job, o.Deadline); err != nil {
 			return job.ID, nil, err
 		}
 		if proof, err, yes := hear(ctx, told); yes {

@@ -35,6 +35,8 @@ type Ledger struct {
 	Keys    map[string]time.Time `json:"keys"`
 	// Names are those that an operator gave to tenants.
 	Names map[string]string `json:"names,omitempty"`
+	// At is when all of this was so, by the clock that the times in Keys are of.
+	At time.Time `json:"at,omitzero"`
 }
 
 // Add adds what another ledger has. l's maps must not be nil.
@@ -77,17 +79,21 @@ type Waiting struct {
 	Tenant   string    `json:"tenant"`
 	Priority int       `json:"priority"`
 	Jobs     int       `json:"jobs"`
-	Since    time.Time `json:"since"` // the oldest
+	Since    time.Time `json:"since"` // the oldest, by the clock of the manager
 }
 
 // Figures are what a manager knows of its cluster, for metrics.
 type Figures struct {
-	Leads   bool      // this manager hands out jobs; else what follows up to Ledger is empty
-	Queue   []Waiting // jobs that wait for their turn
-	Held    int       // jobs that wait until others are proved
-	Ledger  Ledger
-	Ready   uint64 // jobs that are handed out and that no worker has taken
-	InHand  int    // jobs that workers have
+	Leads  bool      // this manager hands out jobs; else what follows up to Ledger is empty
+	Queue  []Waiting // jobs that wait for their turn
+	Held   int       // jobs that wait until others are proved
+	Ledger Ledger
+	// Usage returns what clients' jobs have come to at the time of the call; nil if another
+	// manager knows.
+	Usage   func() map[string]Usage
+	Taken   map[string]int // results that were taken and are still there, by tenant
+	Ready   uint64         // jobs that are handed out and that no worker has taken
+	InHand  int            // jobs that workers have
 	Workers []Worker
 	Silent  []string // workers that are connected and do not answer
 	Streams []Stored

@@ -1,8 +1,11 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
@@ -137,4 +141,110 @@ func TestDeadOnce(t *testing.T) {
 	r.ends(ids[0], wire.End{Reason: "3 tries failed", Worker: "another"})
 	r.work(nil)
 	r.settledBut(1, 1)
+}
+
+// TestJobsAreNotPurged: jobs that were handed out and are cancelled, or too late, leave the workers'
+// stream one by one. A purge there had the server that led the consumer note alone what it had
+// delivered, and jobs were lost when it was killed then.
+func TestJobsAreNotPurged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	link, c, w, msgs := r.admin(), r.client(), r.fakeWork("not purged"), r.messages()
+	var purges, deletions atomic.Int64
+	_, err := link.Conn.Subscribe("$JS.EVENT.ADVISORY.API", func(m *nats.Msg) {
+		var a struct{ Subject string }
+		_ = json.Unmarshal(m.Data, &a)
+		switch a.Subject {
+		case "$JS.API.STREAM.PURGE." + wire.Jobs:
+			purges.Add(1)
+		case "$JS.API.STREAM.MSG.DELETE." + wire.Jobs:
+			deletions.Add(1)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := func(n uint64) {
+		t.Helper()
+		eventually(t, "jobs are handed out", func() bool { return msgs(wire.Jobs) == n })
+	}
+	id := submitAll(t, c, w, 1)[0]
+	out(1)
+	if in, err := c.Cancel(t.Context(), id); err != nil || !in {
+		t.Error(in, err)
+	}
+	out(0)
+	late, err := c.Submit(t.Context(), w, number(1), cluster.JobOptions{Deadline: time.Now().Add(time.Second)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Wait(t.Context(), late); !errors.Is(err, cluster.ErrLate) {
+		t.Error(err)
+	}
+	out(0)
+	eventually(t, "both were removed", func() bool { return deletions.Load() == 2 })
+	if n := purges.Load(); n > 0 {
+		t.Errorf("%d purges", n)
+	}
+	r.settled(c, 2)
+}
+
+// TestLateAfterFailing: a job that was begun in time and failed is not begun again when it is too late,
+// and one that a worker is still at ends with its proof.
+func TestLateAfterFailing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w := r.client(), r.fakeWork("late")
+	var tries atomic.Int64
+	deadline := time.Now().Add(5 * time.Second)
+	r.work(func(cfg *worker.Config) {
+		cfg.Jobs = 2
+		cfg.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+			time.Sleep(time.Until(deadline) + time.Second)
+			if string(witness) == "fails" {
+				tries.Add(1)
+				return nil, errTest
+			}
+			return fakeProof(witness), nil
+		})
+	})
+	soon := cluster.JobOptions{Deadline: deadline}
+	slow, err := c.Submit(t.Context(), w, []byte("slow"), soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails, err := c.Submit(t.Context(), w, []byte("fails"), soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proof, err := c.Wait(t.Context(), slow); err != nil || !bytes.Equal(proof, fakeProof([]byte("slow"))) {
+		t.Errorf("a job that was begun in time: %v", err)
+	}
+	if _, err := c.Wait(t.Context(), fails); !errors.Is(err, cluster.ErrLate) || tries.Load() != 1 {
+		t.Errorf("a job that has failed: %v, after %d tries", err, tries.Load())
+	}
+	r.settled(c, 2)
+}
+
+// TestProtocol: a program whose cluster speaks another version of the protocol says so in one line and
+// does not go on.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.stop()
+	link := r.admin()
+	for name, answer := range map[string]string{"0": `{"replicas":1}`, "newer": `{"protocol":3,"replicas":1}`} {
+		sub, err := link.Conn.Subscribe(wire.Hello+".>", func(m *nats.Msg) { _ = m.Respond([]byte(answer)) })
+		if err == nil {
+			err = link.Conn.Flush()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = cluster.Connect(r.ticket(server.ClientTicket))
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "update the older one") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = sub.Unsubscribe()
+	}
 }

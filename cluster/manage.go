@@ -16,19 +16,22 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// ledger returns what clients have used, as the manager has noted it last.
-func (c *Client) ledger(ctx context.Context) (*Ledger, error) {
+// ledger returns what clients have used, as the manager has noted it last, and how long ago.
+func (c *Client) ledger(ctx context.Context) (l Ledger, age time.Duration, err error) {
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return c.link.Last(ctx, wire.NotesPrefix+"ledger")
 	})
-	l := &Ledger{}
 	switch {
 	case wire.Missing(err):
-		return l, nil
+		return l, 0, nil
 	case err != nil:
-		return nil, refusal(ctx, err)
+		return l, 0, refusal(ctx, err)
 	}
-	return l, json.Unmarshal(m.Data, l)
+	notes, err := c.link.JS.Stream(ctx, wire.Notes)
+	if err != nil {
+		return l, 0, refusal(ctx, err)
+	}
+	return l, max(0, notes.CachedInfo().TimeStamp.Sub(m.Time)), json.Unmarshal(m.Data, &l)
 }
 
 // administers refuses clients whose ticket is no administrator's.
@@ -99,7 +102,7 @@ func (c *Client) retry(ctx context.Context, id string) (bool, error) {
 		}
 	}
 	job.Retry++
-	job.Deadline, job.After = time.Time{}, nil // they were proved
+	job.Within, job.After = 0, nil // they were proved
 	// Its end goes first: a job that has one is not done again.
 	for _, prefix := range []string{wire.EndsPrefix, wire.DeadPrefix} {
 		if err := c.link.Purge(ctx, prefix+id, 0); err != nil {
@@ -131,8 +134,10 @@ type StoredKey struct {
 	Digest string `json:"digest"`
 	// Bytes is how many it has there, compressed, at most.
 	Bytes uint64 `json:"bytes"`
-	// Used is when a job needed it last, or when it was added.
+	// Used is when a job needed it last, or when it was added, by the clocks of the servers.
 	Used time.Time `json:"used"`
+	// Idle is how long ago that was, by the same clocks.
+	Idle time.Duration `json:"idle"`
 	// Waiting reports whether a job that waits or is in hand needs it.
 	Waiting bool `json:"waiting,omitempty"`
 }
@@ -143,13 +148,21 @@ func (c *Client) Keys(ctx context.Context) ([]StoredKey, error) {
 	if err := c.administers(); err != nil {
 		return nil, err
 	}
-	ledger, err := c.ledger(ctx)
+	ledger, since, err := c.ledger(ctx)
 	if err != nil {
 		return nil, err
 	}
 	waiting, err := c.needed(ctx)
 	if err != nil {
 		return nil, err
+	}
+	streams, err := c.link.Streams(ctx)
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	clocks := map[string]time.Time{} // what the clocks of streams say
+	for _, s := range streams {
+		clocks[s.Config.Name] = s.TimeStamp
 	}
 	subjects, err := c.all(ctx, wire.Keys, wire.KeysPrefix)
 	if err != nil {
@@ -175,14 +188,19 @@ func (c *Client) Keys(ctx context.Context) ([]StoredKey, error) {
 		if err := json.Unmarshal(m.Data, &o); err != nil {
 			return nil, fmt.Errorf("%w: the key %s: %w", backend.ErrInternal, name, err)
 		}
-		k := StoredKey{Tenant: tenant, Client: ledger.Name(tenant), Digest: digest, Bytes: o.MostBytes(), Used: m.Time, Waiting: waiting[name]}
-		if at := ledger.Keys[name]; at.After(k.Used) {
-			k.Used = at
+		k := StoredKey{
+			Tenant: tenant, Client: ledger.Name(tenant), Digest: digest, Bytes: o.MostBytes(), Waiting: waiting[name],
+			Used: m.Time, Idle: max(0, clocks[wire.StreamOf(subject)].Sub(m.Time)),
+		}
+		if at, known := ledger.Keys[name]; known {
+			if idle := max(0, ledger.At.Sub(at)) + since; idle < k.Idle {
+				k.Used, k.Idle = at, idle
+			}
 		}
 		all = append(all, k)
 	}
 	slices.SortFunc(all, func(a, b StoredKey) int {
-		return cmp.Or(a.Used.Compare(b.Used), strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Digest, b.Digest))
+		return cmp.Or(cmp.Compare(b.Idle, a.Idle), strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Digest, b.Digest))
 	})
 	return all, nil
 }

@@ -341,6 +341,51 @@ func TestTaken(t *testing.T) {
 	}
 }
 
+// TestCounts: status and metrics tell results that wait to be taken from those that were and are not
+// removed yet, and have counted a job's end when its client has the proof.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	var first atomic.Pointer[cluster.Figures]
+	var last atomic.Pointer[cluster.Figures]
+	r := newRig(t, func(_ *server.Config, m *server.Manager) {
+		m.Figures = func(f cluster.Figures) {
+			first.CompareAndSwap(nil, &f)
+			last.Store(&f)
+		}
+	})
+	c, tenant := r.client(), r.tenant(server.ClientTicket)
+	r.work(nil)
+	eventually(t, "the manager has looked", func() bool { return first.Load() != nil })
+	ids := submitAll(t, c, r.fakeWork("counts"), 3)
+	waitAll(t, c, ids)
+	eventually(t, "they are counted", func() bool { return first.Load().Usage()[tenant].Proved == 3 })
+	for _, id := range ids[1:] {
+		if err := c.Taken(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, of := range []*cluster.Client{c, r.clientOf(server.AdminTicket)} {
+		var s cluster.Status
+		eventually(t, "the manager has heard that they are taken", func() (ok bool) {
+			var err error
+			s, err = of.Status(t.Context())
+			return err == nil && s.Taken == 2
+		})
+		if s.Results != 1 {
+			t.Errorf("%d results wait to be taken", s.Results)
+		}
+		if s.Ledger != nil && s.Ledger.Clients[tenant].Proved != 3 {
+			t.Errorf("%+v", s.Ledger)
+		}
+	}
+	eventually(t, "metrics say so", func() bool { return last.Load().Taken[tenant] == 2 })
+	for _, s := range last.Load().Streams {
+		if s.Name == "ends" && s.Tenant == tenant && s.Messages != 3 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // TestRetry: a dead job is sent again and proved; one whose fault it was has no witness any
 // more.
 func TestRetry(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 )
 
@@ -102,8 +103,9 @@ func TestNoSpace(t *testing.T) {
 
 // clock is the wall clock of a process, which a test sets. The monotonic one goes on.
 type clock struct {
-	memory *os.File // of the process
-	offset int64    // address of the seconds that are added
+	ahead  time.Duration // of the system's, when a process starts
+	memory *os.File      // of the process
+	offset int64         // address of the seconds that are added
 }
 
 // What replaces the function of the kernel's page for clocks that Go calls: the
@@ -169,17 +171,25 @@ func (c *clock) install(pid int) error {
 		if s.Name == "__vdso_clock_gettime" && s.Size >= uint64(len(clockCode)) {
 			at := from + int64(s.Value)
 			c.offset = at + int64(len(clockCode)) - 8
-			_, err := c.memory.WriteAt(clockCode, at)
-			return err
+			if _, err := c.memory.WriteAt(clockCode, at); err != nil {
+				return err
+			}
+			return c.set(c.ahead)
 		}
 	}
 	return errors.New("the kernel's page has no clock")
 }
 
-// jump sets the clock to so much before or after the system's.
+// set sets the clock to so much before or after the system's.
+func (c *clock) set(by time.Duration) error {
+	_, err := c.memory.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(int64(by/time.Second))), c.offset)
+	return err
+}
+
+// jump sets the clock while its process runs.
 func (c *clock) jump(t *testing.T, by time.Duration) {
 	t.Helper()
-	if _, err := c.memory.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(int64(by/time.Second))), c.offset); err != nil {
+	if err := c.set(by); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -231,6 +241,86 @@ func TestClockJumps(t *testing.T) {
 		t.Error(err)
 	}
 	r.settled(c, len(ids)+1)
+}
+
+// TestClocksDiffer: the clock of the server and its manager is an hour ahead of everybody else's, or
+// behind, and a worker's the other way. A second manager does not lead for that. Jobs that have ten seconds are proved, jobs are late when their time is over
+// and not before, also over a restart of the server, and what is told of ages is right. A client
+// whose clock was behind had all of its proofs late.
+func TestClocksDiffer(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the clock is code for amd64")
+	}
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			t.Parallel()
+			of, workers := &clock{ahead: by}, &clock{ahead: -by}
+			r := newAway(t, &away{start: of.start, remote: remote{Stuck: 2 * time.Second}})
+			c, w, msgs := r.client(), r.fakeWork("clocks"), r.messages()
+			r.cfg.Name, r.cfg.Room, r.cfg.Every = "second", r.remote.Room, 100*time.Millisecond
+			r.cfg.Names = map[string]string{r.tenant(server.ClientTicket): "client"}
+			r.manage()
+			t.Cleanup(r.stop)
+			submit := func(within time.Duration) (id string, began time.Time) {
+				t.Helper()
+				began = time.Now()
+				id, err := c.Submit(t.Context(), w, number(0), cluster.JobOptions{Deadline: began.Add(within)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return id, began
+			}
+			// There is no worker: one job is handed out, the others wait.
+			late := func(what string, id string, began time.Time, within time.Duration) {
+				t.Helper()
+				if _, err := c.Wait(t.Context(), id); !errors.Is(err, cluster.ErrLate) {
+					t.Errorf("%s: %v", what, err)
+				}
+				if took := time.Since(began); took < within || took > 30*time.Second {
+					t.Errorf("%s: late after %v", what, took)
+				}
+			}
+			id, began := submit(3 * time.Second)
+			eventually(t, "it is handed out", func() bool { return msgs(wire.Jobs) == 1 })
+			late("handed out", id, began, 3*time.Second)
+			eventually(t, "it is taken back", func() bool { return msgs(wire.Jobs) == 0 })
+			submit(time.Hour) // is handed out: those after it wait
+			id, began = submit(time.Second)
+			late("in the queue", id, began, time.Second)
+			short, _ := submit(3 * time.Second)
+			long, _ := submit(10 * time.Minute)
+			if note, err := r.admin().Last(t.Context(), wire.NotesPrefix+"leader"); err != nil || string(note.Data) == "second" {
+				t.Errorf("the second manager leads: %v", err)
+			}
+			r.end(syscall.SIGKILL)
+			time.Sleep(3 * time.Second)
+			r.up()
+			of.jump(t, 0) // while the long one waits
+			if _, err := c.Wait(t.Context(), short); !errors.Is(err, cluster.ErrLate) {
+				t.Errorf("its time was over while the server was away: %v", err)
+			}
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "PIPPIN_TEST_WORKER="+filepath.Join(r.dir, server.WorkerTicket))
+			if err := workers.start(cmd); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); workers.memory.Close(); of.memory.Close() }()
+			if proof, err := c.Wait(t.Context(), long); err != nil || !bytes.Equal(proof, fakeProof(number(0))) {
+				t.Errorf("a job whose time is not over: %v", err)
+			}
+			for range 5 {
+				id, _ := submit(10 * time.Second)
+				if _, err := c.Wait(t.Context(), id); err != nil {
+					t.Error(err)
+				}
+			}
+			keys, err := r.clientOf(server.AdminTicket).Keys(t.Context())
+			if err != nil || len(keys) != 1 || keys[0].Idle > 10*time.Minute {
+				t.Errorf("the age of a key: %+v, %v", keys, err)
+			}
+		})
+	}
 }
 
 // hasStopped reports whether all threads of a process have stopped.

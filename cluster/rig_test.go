@@ -70,17 +70,23 @@ type figure struct {
 	Rate        float64 `json:"jobs_a_second,omitempty"`
 
 	// Of the storm.
-	Servers   int                `json:"servers,omitempty"`
-	Seconds   float64            `json:"seconds,omitempty"`
-	Cancelled int                `json:"cancelled,omitempty"`
-	Late      int                `json:"late,omitempty"`
-	Stops     int                `json:"stops,omitempty"`   // SIGSTOP, for some seconds
-	Notices   int                `json:"notices,omitempty"` // SIGUSR1 to a worker
-	Refused   int                `json:"refused,omitempty"` // workers with a wrong key
-	Fills     int                `json:"disks_filled,omitempty"`
-	Moves     int                `json:"servers_moved,omitempty"`
-	Shares    map[string]float64 `json:"shares,omitempty"`
-	Waits     map[string]float64 `json:"median_ms_by_priority,omitempty"`
+	Servers   int     `json:"servers,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"`
+	Cancelled int     `json:"cancelled,omitempty"`
+	Late      int     `json:"late,omitempty"`
+	Stops     int     `json:"stops,omitempty"`   // SIGSTOP, for some seconds
+	Notices   int     `json:"notices,omitempty"` // SIGUSR1 to a worker
+	Refused   int     `json:"refused,omitempty"` // workers with a wrong key
+	Fills     int     `json:"disks_filled,omitempty"`
+	Moves     int     `json:"servers_moved,omitempty"`
+	Hostile   int64   `json:"hostile_requests,omitempty"` // of a tenant that would harm the others
+	// Redelivered is how many jobs workers had in hand once more, by reason, and Unexplained those
+	// without one. Lost were neither with the workers nor ended, and were handed out again.
+	Redelivered map[string]int     `json:"redelivered,omitempty"`
+	Unexplained *int               `json:"redelivered_unexplained,omitempty"`
+	Lost        *int               `json:"lost_by_the_workers_stream,omitempty"`
+	Shares      map[string]float64 `json:"shares,omitempty"`
+	Waits       map[string]float64 `json:"median_ms_by_priority,omitempty"`
 
 	Share   float64 `json:"share,omitempty"` // of the rate of as many provers alone
 	Load    float64 `json:"load"`            // of the machine at the end: processes that want to run, in a minute's mean
@@ -396,6 +402,16 @@ func (r *rig) messages() func(kind string) uint64 {
 		}
 		return n
 	}
+}
+
+// endsOf counts the ends of a client's jobs.
+func (r *rig) endsOf(name string) uint64 {
+	r.t.Helper()
+	ends, err := r.admin().JS.Stream(r.t.Context(), wire.Of(wire.Ends, r.tenant(server.TicketOf(name))))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return ends.CachedInfo().State.Msgs
 }
 
 // settled waits until nothing of jobs is left, and wants each to have ended once.

@@ -30,7 +30,8 @@ type Status struct {
 	Bytes     uint64   `json:"bytes"`      // of all streams
 	Workers   []Worker `json:"workers"`
 	Silent    []string `json:"silent,omitempty"` // workers that are connected and do not answer
-	Results   uint64   `json:"results"`          // ends that nobody has taken
+	Results   uint64   `json:"results"`          // ends that are there to be taken
+	Taken     uint64   `json:"taken"`            // ends that were taken, and are removed a minute later
 	Ledger    *Ledger  `json:"ledger,omitempty"` // for administrators
 	Dead      []Dead   `json:"dead"`
 }
@@ -41,7 +42,15 @@ type Dead struct {
 	Work   Work      `json:"work"`
 	Reason string    `json:"reason"`
 	Worker string    `json:"worker"`
-	At     time.Time `json:"at"`
+	At     time.Time `json:"at"` // by the server's clock
+	// Age is how long ago that was, by the same.
+	Age time.Duration `json:"age"`
+}
+
+// Tally is what the manager that leads has counted.
+type Tally struct {
+	Taken  int    `json:"taken"` // results that were taken and are still there
+	Ledger Ledger `json:"ledger"`
 }
 
 // A question has roundTakes for its answers, and is asked again while workers that are
@@ -183,8 +192,17 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 		return s, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	s.InHand(consumer.CachedInfo().NumAckPending)
-	s.Ledger, err = c.ledger(ctx)
-	return s, err
+	m, err := c.link.Request(ctx, wire.Status)
+	var t Tally
+	if err == nil {
+		err = json.Unmarshal(m.Data, &t)
+	}
+	if err != nil {
+		return s, refusal(ctx, err)
+	}
+	s.HaveBeenTaken(t.Taken)
+	s.Ledger = &t.Ledger
+	return s, nil
 }
 
 // Survey returns what the streams of a tenant say of its status, those of everybody if the tenant
@@ -220,6 +238,12 @@ func (s *Status) InHand(jobs int) {
 	s.Waiting -= min(s.Waiting, uint64(jobs)) // those are in the queue too
 }
 
+// HaveBeenTaken notes how many of the results were taken. They are there until nothing can need them.
+func (s *Status) HaveBeenTaken(results int) {
+	s.Taken = min(s.Results, uint64(results))
+	s.Results -= s.Taken
+}
+
 // shown is how many dead jobs a status has, mostLooked how many messages are looked at for
 // each: jobs that were sent again have left gaps.
 const (
@@ -251,11 +275,11 @@ func dead(ctx context.Context, l *wire.Link, streams []*jetstream.StreamInfo) ([
 			if err := json.Unmarshal(m.Data, &d); err != nil {
 				return nil, fmt.Errorf("%w: a dead job: %w", backend.ErrInternal, err)
 			}
-			all = append(all, Dead{d.ID, d.Work, d.Reason, d.Worker, m.Time})
+			all = append(all, Dead{d.ID, d.Work, d.Reason, d.Worker, m.Time, max(0, info.TimeStamp.Sub(m.Time))})
 			found++
 		}
 	}
-	slices.SortFunc(all, func(a, b Dead) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b Dead) int { return cmp.Compare(a.Age, b.Age) })
 	return all[:min(shown, len(all))], nil
 }
 

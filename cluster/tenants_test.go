@@ -1,9 +1,11 @@
 package cluster_test
 
 import (
-	"crypto/rand"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -18,56 +20,31 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// TestHostileTenant: a tenant that fills all that it may store, and floods managers with requests,
-// costs another one no job. In streams that they shared the other's jobs were refused at once.
+// TestHostileTenant: a tenant that fills all that it may store, floods managers with requests and the
+// log with what it may not do, and names others' subjects, costs another one no job. In streams that
+// they shared the other's jobs were refused at once.
 func TestHostileTenant(t *testing.T) {
 	t.Parallel()
 	const room = 64 << 20
+	said := &warnings{to: t.Output()}
 	r := newRig(t, func(c *server.Config, m *server.Manager) {
 		c.Clients, c.Room, m.Room = []string{"alice", "mallory"}, room, room
+		c.Log = slog.New(slog.NewTextHandler(said, nil))
+		m.Log = c.Log
 	})
 	r.work(func(c *worker.Config) { c.Jobs = 4 })
 	alice, mallory := server.TicketOf("alice"), server.TicketOf("mallory")
-	link, err := r.ticket(mallory).Connect("test")
-	if err != nil {
-		t.Fatal(err)
+	h := newHostile(t, r, mallory, alice)
+	if endless := h.fill(t.Context(), room); endless != nil {
+		t.Errorf("all of the room is one tenant's: %q", endless)
 	}
-	defer link.Close()
-	eve, full := r.tenant(mallory), make([]byte, 512<<10)
-	_, _ = rand.Read(full) // else it is small when it is compressed
-	for _, prefix := range []string{wire.WitnessesPrefix + eve, wire.KeysPrefix + eve, wire.QueuePrefix + eve} {
-		size, refused := len(full), false
-		if prefix == wire.QueuePrefix+eve {
-			size = wire.MostDescriptor / 2
-		}
-		for i := 0; i < room/size && !refused; i++ {
-			_, err := link.JS.Publish(t.Context(), prefix+fmt.Sprint(".x", i), full[:size])
-			if refused = wire.Full(err); err != nil && !refused {
-				t.Fatal(err)
-			}
-		}
-		if !refused && prefix != wire.QueuePrefix+eve { // what is no job leaves the queue
-			t.Error("all of the room is one tenant's: ", prefix)
-		}
-	}
-	stop := make(chan struct{})
-	var flood sync.WaitGroup
-	for _, subject := range []string{
-		wire.StatusPrefix + eve, wire.HelloPrefix + eve, wire.CancelPrefix + eve + ".x", wire.HoldsPrefix + "keys." + eve + ".x",
-	} {
-		flood.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(100 * time.Microsecond):
-					_ = link.Conn.PublishRequest(subject, link.Conn.NewInbox(), nil)
-				}
-			}
-		})
-	}
-	end := sync.OnceFunc(func() { close(stop); flood.Wait() })
+	ctx, end := context.WithCancel(t.Context())
 	defer end()
+	var flood sync.WaitGroup
+	for range 4 {
+		flood.Go(func() { h.flood(ctx, 100*time.Microsecond) })
+	}
+	flood.Go(func() { h.burden(ctx, time.Millisecond) })
 	c := r.clientOf(alice)
 	w := r.fakeWorkOf(alice, "beside it")
 	began := time.Now()
@@ -75,14 +52,60 @@ func TestHostileTenant(t *testing.T) {
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("40 jobs of 20 ms took %v", took)
 	}
-	if _, err := c.Status(t.Context()); err != nil {
-		t.Error(err)
+	if s, err := c.Status(t.Context()); err != nil || s.Results != 40 {
+		t.Errorf("%d results, %v", s.Results, err)
 	}
 	end()
+	flood.Wait()
+	t.Logf("%d requests, %d warnings", h.done.Load(), said.n.Load())
+	if n := said.n.Load(); n > 100 {
+		t.Errorf("%d lines in the log", n)
+	}
 	m := r.clientOf(mallory)
-	if _, err := m.Submit(t.Context(), r.fakeWorkOf(alice, "x"), full); !errors.Is(err, cluster.ErrFull) {
+	if _, err := m.Submit(t.Context(), r.fakeWorkOf(alice, "x"), h.junk); !errors.Is(err, cluster.ErrFull) {
 		t.Error("a tenant whose room is full: ", err)
 	}
+}
+
+// TestManyLateOfOthers: a tenant whose jobs are too late all at once holds up no other, whose job is
+// proved while those end one after the other.
+func TestManyLateOfOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Clients = []string{"alice", "mallory"} })
+	alice, mallory := server.TicketOf("alice"), server.TicketOf("mallory")
+	h := newHostile(t, r, mallory, alice)
+	c, w, link, msgs := r.clientOf(alice), r.fakeWorkOf(alice, "in time"), r.admin(), r.messages()
+	const jobs, within = 3000, 5 * time.Second
+	ids := submitAll(t, c, w, 2)
+	eventually(t, "the first is handed out, and there is room for no other", func() bool { return msgs(wire.Jobs) == 1 })
+	began := time.Now()
+	for i := range jobs {
+		id := h.tenant + fmt.Sprint(".late", i)
+		text, err := json.Marshal(wire.Job{ID: id, Witness: wire.Object{Subject: wire.WitnessesPrefix + id}, Within: within - time.Since(began)})
+		if err == nil {
+			_, err = h.link.JS.PublishAsync(wire.QueuePrefix+id, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-h.link.JS.PublishAsyncComplete()
+	ended := func() int {
+		t.Helper()
+		s, err := link.Subjects(t.Context(), wire.Of(wire.Ends, h.tenant), ">")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(s)
+	}
+	eventually(t, "the first jobs that are too late end", func() bool { return ended() > 0 })
+	r.work(nil)
+	waitAll(t, c, ids)
+	n := ended()
+	if t.Logf("%d of %d had ended", n, jobs); n > 2*jobs/3 {
+		t.Error("it waited for jobs of the other")
+	}
+	eventually(t, "they end", func() bool { return ended() == jobs })
 }
 
 // TestFormerTenant: the jobs of a client that is not listed any more are proved, with what its

@@ -122,3 +122,25 @@ func TestRenewal(t *testing.T) {
 		}
 	}
 }
+
+// TestCertificateByOtherClocks: a new certificate is valid for those whose clocks are an hour behind or
+// ahead of the server's.
+func TestCertificateByOtherClocks(t *testing.T) {
+	now := time.Now()
+	var id identity
+	if err := id.certify([]string{"server.example"}, now); err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode([]byte(id.Certificate))
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(c)
+	for _, by := range []time.Duration{-time.Hour, 0, time.Hour} {
+		if _, err := c.Verify(x509.VerifyOptions{DNSName: "server.example", Roots: roots, CurrentTime: now.Add(by)}); err != nil {
+			t.Errorf("%v: %v", by, err)
+		}
+	}
+}

@@ -175,7 +175,7 @@ func (h *house) subjects() []string {
 	taken := strings.TrimPrefix(h.job.Subject, wire.JobsPrefix)
 	digest := strings.Repeat("ab", 32)
 	all := []string{
-		wire.Who, wire.Who + ".x", wire.Drain, wire.Drain + ".x", wire.Here, wire.Roster, wire.AnswerPrefix + "x.states",
+		wire.Who, wire.Who + ".x", wire.Drain, wire.Drain + ".x", wire.Here, wire.Roster, wire.Status, wire.AnswerPrefix + "x.states",
 		wire.NotesPrefix + ledgerNote, wire.NotesPrefix + leaderNote, h.job.Reply, wire.HelloPrefix + alice, wire.StatusPrefix + alice,
 		wire.KeysPrefix + alice + "." + digest + ".manifest", wire.ForgetPrefix + "keys." + alice + "." + digest,
 		wire.HoldsPrefix + "keys." + alice + "." + digest + ".manifest", wire.Inbox(alice) + ".x", wire.Inbox(good) + ".x",

@@ -41,8 +41,13 @@ func (d *desk) close() {
 }
 
 // longestLine is how many requests of one tenant wait. Those that come then are not answered:
-// who asked asks again.
-const longestLine = 256
+// who asked asks again. A line that is longLine long or longer goes on only each pace, so that a
+// tenant that asks without an end does not keep the servers busy.
+const (
+	longestLine = 256
+	longLine    = 16
+	pace        = 10 * time.Millisecond
+)
 
 // put has a request done.
 func (d *desk) put(tenant string, do func(context.Context)) {
@@ -71,6 +76,12 @@ func (d *desk) serve(tenant string) {
 		d.lines[tenant] = line[1:]
 		d.mu.Unlock()
 		line[0](d.ctx)
+		if len(line) >= longLine {
+			select {
+			case <-d.ctx.Done():
+			case <-time.After(pace):
+			}
+		}
 	}
 }
 
@@ -88,7 +99,8 @@ func (k *keeper) answer(at *desk) error {
 			tenant := strings.TrimPrefix(m.Subject, wire.HelloPrefix)
 			at.put(tenant, func(ctx context.Context) { k.hello(ctx, m, tenant) })
 		}},
-		{wire.StatusPrefix + "*", managers, func(m *nats.Msg) {
+		{wire.Status, "", k.tally},
+		{wire.StatusPrefix + "*", "", func(m *nats.Msg) {
 			tenant := strings.TrimPrefix(m.Subject, wire.StatusPrefix)
 			at.put(tenant, func(ctx context.Context) { k.status(ctx, m, tenant) })
 		}},
@@ -149,7 +161,7 @@ func (k *keeper) respond(m *nats.Msg, v any) {
 func (k *keeper) hello(ctx context.Context, m *nats.Msg, name string) {
 	if k.Names == nil && wire.Name.MatchString(name) {
 		if err := k.welcome(ctx, name); err != nil {
-			k.Log.Warn("cluster: no streams for a client", "tenant", name, "problem", err)
+			k.heard.Warn("", "cluster: no streams for a client", "tenant", name, "problem", err)
 			return
 		}
 	}
@@ -159,14 +171,18 @@ func (k *keeper) hello(ctx context.Context, m *nats.Msg, name string) {
 // greet tells whoever comes what he needs to know.
 func (k *keeper) greet(m *nats.Msg) {
 	k.mu.Lock()
-	g := wire.Greeting{Replicas: k.link.Replicas, Fingerprint: k.fingerprint}
+	g := wire.Greeting{Protocol: wire.Protocol, Replicas: k.link.Replicas, Fingerprint: k.fingerprint}
 	k.mu.Unlock()
 	k.respond(m, g)
 }
 
-// status answers how a tenant's jobs are. Of workers it tells nothing of other tenants.
+// status answers how a tenant's jobs are, if this manager leads: it alone knows which results were
+// taken. Of workers it tells nothing of other tenants.
 func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
-	s, err := cluster.Survey(ctx, k.link, name)
+	if k.leading() == nil {
+		return
+	}
+	s, err := k.survey(ctx, name)
 	if err != nil {
 		k.Log.Debug("cluster: no status", "problem", err)
 		return
@@ -182,7 +198,57 @@ func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
 	}
 	k.mu.Unlock()
 	s.InHand(inHand)
+	s.HaveBeenTaken(k.taken()[name])
 	k.respond(m, s)
+}
+
+// surveyFor is how long what a tenant's streams have is not looked up again.
+const surveyFor = 100 * time.Millisecond
+
+// survey returns what a tenant's streams say of its status. Its requests are done one after the other,
+// so that nobody else uses what is remembered here.
+func (k *keeper) survey(ctx context.Context, name string) (s cluster.Status, err error) {
+	k.mu.Lock()
+	t := k.tenants[name]
+	if t != nil && time.Since(t.surveyed) < surveyFor {
+		s = t.survey
+		k.mu.Unlock()
+		return s, nil
+	}
+	k.mu.Unlock()
+	s, err = cluster.Survey(ctx, k.link, name)
+	if err == nil && t != nil {
+		k.mu.Lock()
+		t.survey, t.surveyed = s, time.Now()
+		k.mu.Unlock()
+	}
+	return s, err
+}
+
+// tally answers an administrator with what this manager has counted, if it leads.
+func (k *keeper) tally(m *nats.Msg) {
+	d := k.leading()
+	if d == nil {
+		return
+	}
+	t := cluster.Tally{Ledger: cluster.Ledger{Clients: d.usage(), Names: k.Names, At: time.Now()}}
+	for _, n := range k.taken() {
+		t.Taken += n
+	}
+	k.respond(m, t)
+}
+
+// taken returns how many results of each tenant were taken and are still there.
+func (k *keeper) taken() map[string]int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := map[string]int{}
+	for name, t := range k.tenants {
+		if len(t.taken) > 0 {
+			all[name] = len(t.taken)
+		}
+	}
+	return all
 }
 
 // holds answers whether a stream has a message of a subject.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/bounded"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
@@ -21,25 +21,29 @@ import (
 // There are never many more jobs in that stream than workers can take, so that one that
 // comes later and is more urgent waits for few others.
 //
-// A job stays in the queue until its end is stored. What the workers' stream should lose,
-// whose messages go when a consumer takes them for acknowledged, is handed out again.
+// A job stays in the queue until its end is stored. Messages of the workers' stream go when its
+// consumer takes them for acknowledged. If it loses a job so, the job is handed out again.
 //
 // Nothing depends on there being one dispatcher only: a job is in the workers' stream at
 // most once at a time, and has one end.
 type dispatcher struct {
 	store
 	cfg   Manager
+	heard *bounded.Log    // what tenants are warned of
+	ages  *ages           // of messages in queues and of notes
 	ctx   context.Context // ends with end
 	stop  context.CancelFunc
-	tasks *errgroup.Group // removals, which nobody waits for
-	looks *errgroup.Group // at prerequisites; they begin tasks
+	tasks chan struct{} // slots of removals, which nobody waits for
 	wake  chan struct{}
 
-	ending sync.RWMutex // held while tasks and looks are begun
-	over   bool         // none is begun any more
+	work   sync.WaitGroup // everything that is being done
+	ending sync.RWMutex   // held while work is begun
+	over   bool           // none is begun any more
 
 	mu       sync.Mutex
-	lanes    map[string]*lane // by tenant
+	lanes    map[string]*lane         // by tenant
+	looks    map[string]chan struct{} // slots of looks at prerequisites, by tenant
+	expired  map[string][]*waiting    // jobs that are too late and are being ended, by tenant
 	schedule *schedule
 	graph    *graph             // jobs that wait for others
 	notes    cluster.Ledger     // what clients have used
@@ -59,31 +63,32 @@ type lane struct {
 
 // handed is a job that was handed out.
 type handed struct {
-	w     *waiting  // nil while its message in the queue is not heard of
-	since time.Time // zero while it is being handed out
+	w     *waiting    // nil while its message in the queue is not heard of
+	since time.Time   // zero while it is being handed out
+	seq   uint64      // in the workers' stream, 0 if not known
+	late  *time.Timer // goes off when it is too late to begin the job; nil if it never is
 }
 
-// lookahead returns how many jobs wait beside those that are in the hands of workers who
-// can have so many, so that none waits for this machine.
+// lookahead returns how many jobs are handed out beside those that fill the workers' slots. A worker
+// whose job has ended takes one of them, and need not wait for the manager.
 func lookahead(slots int) int { return 1 + slots/8 }
 
 // dispatch begins to hand out the jobs of some tenants, until run ends. Its first requests end
 // with starting.
-func dispatch(starting, run context.Context, m Manager, s store, tenants []string) (*dispatcher, error) {
+func dispatch(starting, run context.Context, k *keeper) (*dispatcher, error) {
 	ctx, stop := context.WithCancel(run)
+	m := k.Manager
 	d := &dispatcher{
-		store: s, cfg: m, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), wake: make(chan struct{}, 1),
+		store: k.store, cfg: m, heard: k.heard, ages: k.ages, ctx: ctx, stop: stop,
+		tasks: make(chan struct{}, mostTasks), looks: map[string]chan struct{}{}, expired: map[string][]*waiting{}, wake: make(chan struct{}, 1),
 		schedule: newSchedule(m.Shares), graph: newGraph(), handed: map[string]*handed{}, lanes: map[string]*lane{},
 		notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}},
 	}
-	d.tasks.SetLimit(32)
-	d.looks.SetLimit(32)
-	d.ctx = ctx
-	if err := d.begin(starting, tenants); err != nil {
+	if err := d.begin(starting, k.everybody()); err != nil {
 		stop()
 		return nil, err
 	}
-	d.tasks.Go(func() error { d.run(ctx); return nil })
+	d.work.Go(func() { d.run(ctx) })
 	return d, nil
 }
 
@@ -93,18 +98,58 @@ func (d *dispatcher) end() {
 	d.ending.Lock()
 	d.over = true
 	d.ending.Unlock()
-	_ = d.looks.Wait()
-	_ = d.tasks.Wait()
+	d.work.Wait()
 }
 
-// spawn has a group do something, unless the dispatcher ends: messages come until their consumers
-// have stopped.
-func (d *dispatcher) spawn(group *errgroup.Group, f func() error) {
+// How many removals are done at a time, and how many prerequisites of one tenant are looked up.
+const (
+	mostTasks = 32
+	mostLooks = 8
+)
+
+// spawn has something removed, and nobody waits for that.
+func (d *dispatcher) spawn(f func()) { d.background(d.tasks, f) }
+
+// look has something looked up for a tenant. Whoever has much to look up waits for himself.
+func (d *dispatcher) look(tenant string, f func()) {
+	d.mu.Lock()
+	slots := d.looks[tenant]
+	if slots == nil {
+		slots = make(chan struct{}, mostLooks)
+		d.looks[tenant] = slots
+	}
+	d.mu.Unlock()
+	d.background(slots, f)
+}
+
+// background waits for one of some slots and has f done beside the caller, unless the dispatcher
+// ends: messages come until their consumers have stopped.
+func (d *dispatcher) background(slots chan struct{}, f func()) {
+	if !d.begins() {
+		return
+	}
+	select {
+	case slots <- struct{}{}:
+	case <-d.ctx.Done():
+		d.work.Done()
+		return
+	}
+	go func() {
+		defer d.work.Done()
+		defer func() { <-slots }()
+		f()
+	}()
+}
+
+// begins counts something that is begun, of which the caller tells when it is done. It returns false
+// if nothing is begun any more. It does not wait: what has all slots may come here too.
+func (d *dispatcher) begins() bool {
 	d.ending.RLock()
 	defer d.ending.RUnlock()
 	if !d.over {
-		group.Go(f)
+		d.work.Add(1)
 	}
+	return !d.over
 }
 
 // listening has a consumer made anew 4 s after the server that had it is gone.
@@ -119,15 +164,11 @@ type ledgerText struct {
 
 // begin reads what there is, and listens to what tenants hand in.
 func (d *dispatcher) begin(ctx context.Context, tenants []string) error {
-	var ledger ledgerText
-	if text, _, err := d.note(ctx, ledgerNote); err != nil {
+	ledger, err := d.readLedger(ctx)
+	if err != nil {
 		return err
-	} else if text != nil {
-		if err := json.Unmarshal(text, &ledger); err != nil {
-			return fmt.Errorf("the ledger: %w", err)
-		}
-		d.notes.Add(ledger.Ledger)
 	}
+	d.notes.Add(ledger.Ledger)
 	d.notes.Names, d.changed = d.cfg.Names, true
 	out, err := d.ids(ctx, wire.Jobs, wire.JobsPrefix)
 	if err != nil {
@@ -146,6 +187,37 @@ func (d *dispatcher) begin(ctx context.Context, tenants []string) error {
 	return nil
 }
 
+// readLedger returns the ledger that is stored, with times by this manager's clock: another one
+// may have written them.
+func (d *dispatcher) readLedger(ctx context.Context) (l ledgerText, err error) {
+	notes, err := d.stream(ctx, wire.Notes)
+	if err != nil {
+		return l, err
+	}
+	d.ages.look(notes.CachedInfo())
+	m, err := d.note(ctx, ledgerNote)
+	if m == nil || err != nil {
+		return l, err
+	}
+	if err := json.Unmarshal(m.Data, &l); err != nil {
+		return l, fmt.Errorf("the ledger: %w", err)
+	}
+	if !l.At.IsZero() {
+		l.shift(time.Now().Add(-d.ages.of(wire.Notes, m.Sequence, m.Time)).Sub(l.At))
+	}
+	return l, nil
+}
+
+// shift adds what clocks differ by to the times in a ledger, if that is more than they drift.
+func (l *ledgerText) shift(by time.Duration) {
+	if by.Abs() <= driftsBy {
+		return
+	}
+	for key, at := range l.Keys {
+		l.Keys[key] = at.Add(by)
+	}
+}
+
 // open listens to a tenant's queue and ends, until the dispatcher ends or the tenant is closed.
 // Ends up to counted are in the ledger.
 func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) error {
@@ -157,6 +229,7 @@ func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) er
 	if err != nil {
 		return err
 	}
+	d.ages.look(queue.CachedInfo())
 	l := &lane{before: queue.CachedInfo().State.LastSeq, counted: min(counted, ends.CachedInfo().State.LastSeq)}
 	waits, err := queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + tenant + ".>"}})
 	if err != nil {
@@ -212,21 +285,27 @@ func (d *dispatcher) shut(tenant string) {
 // queued puts a job into the schedule.
 func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 	w := &waiting{since: time.Now()}
+	tenant := tenantOf(m.Subject())
 	meta, err := m.Metadata()
 	if err == nil {
-		w.seq, w.since = meta.Sequence.Stream, meta.Timestamp
+		w.seq = meta.Sequence.Stream
+		w.since = w.since.Add(-d.ages.of(wire.Of(wire.Queue, tenant), w.seq, meta.Timestamp))
 		err = json.Unmarshal(m.Data(), &w.job)
 	}
 	if err != nil || !w.job.Proper(wire.QueuePrefix, m.Subject()) || !w.job.Modest() {
-		d.cfg.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
+		d.heard.Warn(tenant, "cluster: a message that is no job is thrown away", "subject", m.Subject())
 		d.unqueue(ctx, w, m.Subject())
 		return
+	}
+	if w.job.Within != 0 {
+		w.until = w.since.Add(w.job.Within)
 	}
 	d.cfg.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
 	d.mu.Lock()
 	h := d.handed[w.job.ID]
 	if h != nil && h.w == nil { // by the dispatcher before this one
 		h.w = w
+		d.expect(ctx, h)
 	}
 	d.mu.Unlock()
 	if h == nil || h.w != w {
@@ -249,13 +328,10 @@ func (d *dispatcher) add(ctx context.Context, w *waiting) {
 // hold has a job wait until others are proved.
 func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 	d.mu.Lock()
-	cycle := d.graph.add(w)
+	refused := d.graph.add(w)
 	d.mu.Unlock()
-	if cycle != nil {
-		d.spawn(d.looks, func() error {
-			d.finish(ctx, w, wire.Blocked, "jobs wait for each other: "+strings.Join(cycle, " waits for "))
-			return nil
-		})
+	if refused != "" {
+		d.look(wire.TenantOfJob(w.job.ID), func() { d.finish(ctx, w, wire.Blocked, refused) })
 		return
 	}
 	for _, id := range w.job.After { // from now on d.ended tells of them
@@ -263,10 +339,12 @@ func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 	}
 }
 
-// resolve looks whether a job that others wait for has ended, and how, and has them go on
-// or end.
+// resolve looks whether a job that others wait for has ended, and how, and has them go on or end.
 func (d *dispatcher) resolve(ctx context.Context, id string) {
-	d.spawn(d.looks, func() error {
+	d.look(wire.TenantOfJob(id), func() {
+		if !d.waitedFor(id) { // those that waited have ended for another reason
+			return
+		}
 		known, err := wire.Known(ctx, d.link, id)
 		var end *wire.End
 		if err == nil {
@@ -276,36 +354,41 @@ func (d *dispatcher) resolve(ctx context.Context, id string) {
 			if ctx.Err() == nil {
 				d.cfg.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
 			}
-			return nil
+			return
 		}
-		name := strings.TrimPrefix(id, wire.TenantOfJob(id)+".")
-		kind, reason := wire.Blocked, ""
-		switch {
-		case end == nil && known:
-			return nil
-		case end == nil:
-			reason = fmt.Sprintf("the cluster no longer knows job %s, which is to be proved before", name)
-		case end.Kind == wire.Cancelled:
-			kind, reason = wire.Cancelled, fmt.Sprintf("job %s was cancelled, which is to be proved before", name)
-		case end.Reason != "":
-			reason = fmt.Sprintf("job %s, which is to be proved before, ended without a proof: %s", name, end.Reason)
+		if end != nil || !known {
+			d.goOn(ctx, id, end)
 		}
-		d.mu.Lock()
-		var blocked []*waiting
-		if reason != "" {
-			blocked = d.graph.failed(id)
-		} else {
-			for _, w := range d.graph.proved(id) {
-				d.schedule.add(w)
-			}
-		}
-		d.mu.Unlock()
-		d.hurry()
-		for _, w := range blocked {
-			d.finish(ctx, w, kind, reason)
-		}
-		return nil
 	})
+}
+
+// goOn has the jobs that wait for one go on if that is proved, and end if it is not. It has no end if
+// the cluster does not know it any more.
+func (d *dispatcher) goOn(ctx context.Context, id string, end *wire.End) {
+	name := strings.TrimPrefix(id, wire.TenantOfJob(id)+".")
+	kind, reason := wire.Blocked, ""
+	switch {
+	case end == nil:
+		reason = fmt.Sprintf("the cluster no longer knows job %s, which is to be proved before", name)
+	case end.Kind == wire.Cancelled:
+		kind, reason = wire.Cancelled, fmt.Sprintf("job %s was cancelled, which is to be proved before", name)
+	case end.Reason != "":
+		reason = fmt.Sprintf("job %s, which is to be proved before, ended without a proof: %s", name, end.Reason)
+	}
+	d.mu.Lock()
+	var blocked []*waiting
+	if reason != "" {
+		blocked = d.graph.failed(id)
+	} else {
+		for _, w := range d.graph.proved(id) {
+			d.schedule.add(w)
+		}
+	}
+	d.mu.Unlock()
+	d.hurry()
+	for _, w := range blocked {
+		d.finish(ctx, w, kind, reason)
+	}
 }
 
 // endOf returns the end of a job, nil if it has none.
@@ -361,6 +444,9 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	}
 	if h != nil {
 		delete(d.handed, id)
+		if h.late != nil {
+			h.late.Stop()
+		}
 	}
 	d.mu.Unlock()
 	d.hurry()
@@ -390,9 +476,7 @@ func (d *dispatcher) run(ctx context.Context) {
 			now := time.Now()
 			all := append(d.schedule.late(now), d.graph.late(now)...)
 			d.mu.Unlock()
-			for _, w := range all {
-				d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
-			}
+			d.expire(ctx, all...)
 		}
 		for ctx.Err() == nil {
 			w := d.next()
@@ -401,6 +485,42 @@ func (d *dispatcher) run(ctx context.Context) {
 			}
 			d.hand(ctx, w)
 		}
+	}
+}
+
+// expire ends jobs that are too late to be begun. Those of each tenant end one after the other, and
+// nobody waits for that: all jobs of one may be late at once.
+func (d *dispatcher) expire(ctx context.Context, all ...*waiting) {
+	for _, w := range all {
+		tenant := wire.TenantOfJob(w.job.ID)
+		d.mu.Lock()
+		_, busy := d.expired[tenant]
+		d.expired[tenant] = append(d.expired[tenant], w)
+		d.mu.Unlock()
+		if !busy && d.begins() {
+			go func() {
+				defer d.work.Done()
+				d.expireOf(ctx, tenant)
+			}()
+		}
+	}
+}
+
+// expireOf ends the jobs of a tenant that are too late until there are none.
+func (d *dispatcher) expireOf(ctx context.Context, tenant string) {
+	for ctx.Err() == nil {
+		d.mu.Lock()
+		all := d.expired[tenant]
+		if len(all) == 0 {
+			delete(d.expired, tenant)
+			d.mu.Unlock()
+			return
+		}
+		d.mu.Unlock()
+		d.finish(ctx, all[0], wire.Late, wire.TooLate)
+		d.mu.Lock()
+		d.expired[tenant] = d.expired[tenant][1:]
+		d.mu.Unlock()
 	}
 }
 
@@ -423,9 +543,9 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		d.schedule.ended(id, 0)
 		delete(d.handed, id)
 	}
-	if w.job.Late(time.Now()) {
+	if w.late(time.Now()) {
 		notOut()
-		d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
+		d.expire(ctx, w)
 		return
 	}
 	if d.old(w) { // another dispatcher may have been at it
@@ -447,7 +567,7 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	default:
 		d.cfg.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
 		notOut()
-		d.spawn(d.tasks, func() error { // it stays in the queue
+		d.spawn(func() { // it stays in the queue
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -456,7 +576,6 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 				d.mu.Unlock()
 				d.hurry()
 			}
-			return nil
 		})
 		return
 	}
@@ -496,7 +615,7 @@ func used(keys map[string]time.Time, prefix, digest string, now time.Time) {
 	}
 }
 
-// old reports whether a job was in the queue when this began.
+// old reports whether a job was in the queue when the dispatcher began.
 func (d *dispatcher) old(w *waiting) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -508,7 +627,7 @@ func (d *dispatcher) old(w *waiting) bool {
 func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	id := w.job.ID
 	job := w.job
-	job.After = nil // they are proved
+	job.After, job.Within = nil, 0 // they are proved, and d.expect knows until when
 	text, err := json.Marshal(job)
 	if err != nil {
 		return err
@@ -517,12 +636,72 @@ func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	d.mu.Lock()
 	d.handed[id] = h
 	d.mu.Unlock()
-	first, err := d.link.Once(ctx, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
+	seq, first, err := d.link.Once(ctx, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
 		func(ctx context.Context) (bool, error) { return d.hasEnd(ctx, id) })
 	d.mu.Lock()
-	h.since = time.Now()
+	h.since, h.seq = time.Now(), seq
+	if err == nil {
+		d.expect(ctx, h)
+	}
 	d.mu.Unlock()
-	d.cfg.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", first, "problem", err)
+	d.cfg.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", seq, "first", first, "problem", err)
+	return err
+}
+
+// expect has a job that was handed out end when it is too late to begin it. The caller holds mu.
+func (d *dispatcher) expect(ctx context.Context, h *handed) {
+	if h.w.until.IsZero() {
+		return
+	}
+	h.late = time.AfterFunc(time.Until(h.w.until), func() {
+		d.spawn(func() { d.tooLate(ctx, h) })
+	})
+}
+
+// tooLate ends a job that was handed out and that no worker has begun in time. Workers have no say
+// in what time it is: from now on the job's record tells them not to begin it. One that has begun
+// it may end it.
+func (d *dispatcher) tooLate(ctx context.Context, h *handed) {
+	id := h.w.job.ID
+	d.mu.Lock()
+	same := d.handed[id] == h // else its end was heard
+	d.mu.Unlock()
+	if !same {
+		return
+	}
+	r, err := d.link.ChangeRecord(ctx, id, func(r *wire.Record) { r.Late = true })
+	if err == nil && r.Begun == 0 {
+		err = d.recall(ctx, id, h)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			d.cfg.Log.Warn("cluster: a job that is too late is not ended", "job", id, "problem", err)
+		}
+		return
+	}
+	d.cfg.Log.Debug("cluster: it is too late to begin a job", "job", id, "begun", r.Begun)
+	if r.Begun == 0 {
+		d.finish(ctx, h.w, wire.Late, wire.TooLate)
+	}
+}
+
+// recall removes a job from the workers' stream.
+func (d *dispatcher) recall(ctx context.Context, id string, h *handed) error {
+	d.mu.Lock()
+	seq := h.seq
+	d.mu.Unlock()
+	if seq == 0 { // the dispatcher before this one has handed it out, or it is just being handed out
+		m, err := wire.LastOf(ctx, d.link, wire.JobsPrefix+id)
+		if wire.Missing(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		seq = m.Sequence
+	}
+	err := d.link.Delete(ctx, wire.Jobs, seq)
+	d.cfg.Log.Debug("cluster: a job is taken back", "job", id, "stored", seq, "problem", err)
 	return err
 }
 
@@ -585,7 +764,7 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	d.mu.Lock()
 	d.leaving++
 	d.mu.Unlock()
-	d.spawn(d.tasks, func() error {
+	d.spawn(func() {
 		defer func() {
 			d.mu.Lock()
 			d.leaving--
@@ -596,18 +775,16 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 			d.cfg.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
 		}
 		d.cfg.Log.Debug("cluster: a job leaves the queue", "job", w.job.ID, "queued", w.seq, "problem", err)
-		return nil
 	})
 }
 
 // drop removes what a job that has ended has left, without having anybody wait for that: what
 // stays is swept.
 func (d *dispatcher) drop(ctx context.Context, subject string) {
-	d.spawn(d.tasks, func() error {
+	d.spawn(func() {
 		if err := d.link.Purge(ctx, subject, 0); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("cluster: not removed", "what", subject, "problem", err)
 		}
-		return nil
 	})
 }
 
@@ -635,7 +812,7 @@ func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind,
 		return nil, err
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
-	first, err := d.link.Once(ctx, m, job.MsgID()+" "+string(kind)+" "+d.cfg.Name, nil)
+	_, first, err := d.link.Once(ctx, m, job.MsgID()+" "+string(kind)+" "+d.cfg.Name, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -653,12 +830,14 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg, id string) {
 	if w == nil {
 		w = d.graph.remove(id)
 	}
+	h := d.handed[id]
 	d.mu.Unlock()
 	end, err := d.conclude(ctx, wire.Job{ID: id}, wire.Cancelled, "its client cancelled it")
-	for _, prefix := range []string{wire.QueuePrefix, wire.JobsPrefix} {
-		if err == nil {
-			err = d.link.Purge(ctx, prefix+id, 0)
-		}
+	if err == nil {
+		err = d.link.Purge(ctx, wire.QueuePrefix+id, 0)
+	}
+	if err == nil && h != nil {
+		err = d.recall(ctx, id, h)
 	}
 	if err != nil {
 		d.cfg.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
@@ -692,7 +871,11 @@ func (d *dispatcher) adjust(slots, inHand, handedOut int, known bool) {
 func (d *dispatcher) deaf(queued uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.schedule.out) < d.room && queued > uint64(d.schedule.waits()+len(d.graph.held)+len(d.handed)+d.leaving)
+	known := d.schedule.waits() + len(d.graph.held) + len(d.handed) + d.leaving
+	for _, all := range d.expired {
+		known += len(all)
+	}
+	return len(d.schedule.out) < d.room && queued > uint64(known)
 }
 
 // held returns how many jobs wait until others are proved.
@@ -717,6 +900,7 @@ func (d *dispatcher) keepLedger(ctx context.Context) error {
 	for tenant, l := range d.lanes {
 		counted[tenant] = l.counted
 	}
+	d.notes.At = time.Now()
 	text, err := json.Marshal(ledgerText{d.notes, counted})
 	d.changed = false
 	d.mu.Unlock()
@@ -759,6 +943,13 @@ func (d *dispatcher) classes() (all []cluster.Waiting) {
 		all = append(all, w)
 	}
 	return all
+}
+
+// usage returns what clients' jobs have come to.
+func (d *dispatcher) usage() map[string]cluster.Usage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.notes.Clients)
 }
 
 // ledger returns a copy of what clients have used.

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -56,5 +58,52 @@ func TestUsedKeys(t *testing.T) {
 	_, before := keys[fmt.Sprint("a.", mostUsed-1)]
 	if _, others := keys["other.x"]; len(keys) != mostUsed+1 || !others || !last || before {
 		t.Errorf("%d keys, others' %v, the last %v, an old one %v", len(keys), others, last, before)
+	}
+}
+
+// TestEndsWhileBusy: a dispatcher ends though all slots are taken by work that begins more of it, and
+// more waits for a slot.
+func TestEndsWhileBusy(t *testing.T) {
+	d := &dispatcher{tasks: make(chan struct{}, 1), looks: map[string]chan struct{}{}}
+	d.ctx, d.stop = context.WithCancel(t.Context())
+	var did atomic.Int64
+	for range 10 * mostLooks {
+		go d.look("eve", func() {
+			<-d.ctx.Done()
+			time.Sleep(10 * time.Millisecond) // until end waits
+			d.spawn(func() { did.Add(1) })
+		})
+	}
+	time.Sleep(10 * time.Millisecond)
+	ended := make(chan struct{})
+	go func() { d.end(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("it does not end")
+	}
+	before := did.Load()
+	d.spawn(func() { did.Add(1) })
+	d.look("eve", func() { did.Add(1) })
+	if time.Sleep(10 * time.Millisecond); did.Load() != before {
+		t.Error("it begins something after its end")
+	}
+}
+
+// TestLooksOfOthers: a tenant all of whose looks take long holds up no other.
+func TestLooksOfOthers(t *testing.T) {
+	d := &dispatcher{tasks: make(chan struct{}, 1), looks: map[string]chan struct{}{}}
+	d.ctx, d.stop = context.WithCancel(t.Context())
+	defer d.end()
+	for range 10 * mostLooks {
+		go d.look("eve", func() { <-d.ctx.Done() })
+	}
+	time.Sleep(10 * time.Millisecond)
+	looked := make(chan struct{})
+	go d.look("alice", func() { close(looked) })
+	select {
+	case <-looked:
+	case <-time.After(time.Minute):
+		t.Error("another tenant's look waits")
 	}
 }

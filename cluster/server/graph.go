@@ -1,15 +1,20 @@
 package server
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
 // graph holds jobs that may not be begun before others are proved. It has no clock and does
 // no I/O.
 type graph struct {
-	held    map[string]*held    // by ID
-	waiters map[string][]string // IDs of the jobs held that are to come after one, by its ID
+	held    map[string]*held           // by ID
+	waiters map[string]map[string]bool // IDs of the jobs held that are to come after one, by its ID
+	edges   map[string]int             // for how many jobs those held wait, by tenant
 }
 
 // held is a job and what it still waits for.
@@ -18,32 +23,70 @@ type held struct {
 	open map[string]bool // IDs of prerequisites that are not known to be proved
 }
 
+// mostEdges bounds for how many others the jobs of one tenant wait together: all of it is in
+// memory, some 150 bytes each.
+const mostEdges = 200_000
+
+// mostSteps bounds a search for jobs that wait for each other. Jobs whose prerequisites were
+// submitted first, as clients do it, are not searched for at all.
+const mostSteps = 1000
+
+// Why a job is not held, beside a way back to it.
+const (
+	tooManyEdges = "its client's jobs wait for too many others"
+	tooManySteps = "jobs that wait for it wait for too many others"
+)
+
 func newGraph() *graph {
-	return &graph{held: map[string]*held{}, waiters: map[string][]string{}}
+	return &graph{held: map[string]*held{}, waiters: map[string]map[string]bool{}, edges: map[string]int{}}
 }
 
-// add holds a job until its prerequisites are proved. If they wait for the job itself, add
-// does not hold it and returns the way from the job back to it.
-func (g *graph) add(w *waiting) (cycle []string) {
+// add holds a job until its prerequisites are proved, or says why it does not: they wait for the
+// job itself, or there are too many.
+func (g *graph) add(w *waiting) (refused string) {
 	id := w.job.ID
 	g.remove(id)
+	tenant := wire.TenantOfJob(id)
 	h := &held{w, map[string]bool{}}
 	for _, before := range w.job.After {
 		h.open[before] = true
 	}
+	if g.edges[tenant]+len(h.open) > mostEdges {
+		return tooManyEdges
+	}
+	g.edges[tenant] += len(h.open)
 	g.held[id] = h
 	for before := range h.open {
-		g.waiters[before] = append(g.waiters[before], id)
+		if g.waiters[before] == nil {
+			g.waiters[before] = map[string]bool{}
+		}
+		g.waiters[before][id] = true
 	}
-	if cycle = g.way(id, id, map[string]bool{}); cycle != nil {
+	if refused = g.circle(id); refused != "" {
 		g.remove(id)
 	}
-	return cycle
+	return refused
 }
 
-// way returns the IDs on a way from one job over what it waits for to another, both
-// included, nil if there is none.
-func (g *graph) way(from, to string, seen map[string]bool) []string {
+// circle says in which circle of jobs that wait for each other a job is, "" if in none.
+func (g *graph) circle(id string) string {
+	if len(g.waiters[id]) == 0 {
+		return ""
+	}
+	steps := mostSteps
+	way := g.way(id, id, map[string]bool{}, &steps)
+	switch {
+	case way != nil:
+		return "jobs wait for each other: " + strings.Join(way, " waits for ")
+	case steps == 0:
+		return tooManySteps
+	}
+	return ""
+}
+
+// way returns the IDs on a way from one job over what it waits for to another, both included, nil
+// if it finds none before the steps are used up.
+func (g *graph) way(from, to string, seen map[string]bool, steps *int) []string {
 	h := g.held[from]
 	if h == nil {
 		return nil
@@ -55,8 +98,12 @@ func (g *graph) way(from, to string, seen map[string]bool) []string {
 		if seen[before] || !h.open[before] {
 			continue
 		}
+		if *steps == 0 {
+			return nil
+		}
+		*steps--
 		seen[before] = true
-		if rest := g.way(before, to, seen); rest != nil {
+		if rest := g.way(before, to, seen, steps); rest != nil {
 			return append([]string{from}, rest...)
 		}
 	}
@@ -65,7 +112,7 @@ func (g *graph) way(from, to string, seen map[string]bool) []string {
 
 // proved notes that a job is proved, and returns those that wait for nothing any more.
 func (g *graph) proved(id string) (ready []*waiting) {
-	for _, waiter := range slices.Clone(g.waiters[id]) {
+	for _, waiter := range g.waitersOf(id) {
 		h := g.held[waiter]
 		delete(h.open, id)
 		if len(h.open) == 0 {
@@ -77,10 +124,28 @@ func (g *graph) proved(id string) (ready []*waiting) {
 
 // failed takes out the jobs that wait for one that will not be proved.
 func (g *graph) failed(id string) (all []*waiting) {
-	for _, waiter := range slices.Clone(g.waiters[id]) {
+	for _, waiter := range g.waitersOf(id) {
 		all = append(all, g.remove(waiter))
 	}
 	return all
+}
+
+// waitersOf returns the IDs of the jobs that wait for one.
+func (g *graph) waitersOf(id string) []string { return slices.Collect(maps.Keys(g.waiters[id])) }
+
+// unlink removes the edge between a job and one that is not held any more.
+func (g *graph) unlink(before, waiter string) {
+	if !g.waiters[before][waiter] { // named twice
+		return
+	}
+	delete(g.waiters[before], waiter)
+	if len(g.waiters[before]) == 0 {
+		delete(g.waiters, before)
+	}
+	tenant := wire.TenantOfJob(waiter)
+	if g.edges[tenant]--; g.edges[tenant] == 0 {
+		delete(g.edges, tenant)
+	}
 }
 
 // remove takes out a job, nil if it is not held.
@@ -91,10 +156,7 @@ func (g *graph) remove(id string) *waiting {
 	}
 	delete(g.held, id)
 	for _, before := range h.w.job.After {
-		rest := slices.DeleteFunc(g.waiters[before], func(waiter string) bool { return waiter == id })
-		if g.waiters[before] = rest; len(rest) == 0 {
-			delete(g.waiters, before)
-		}
+		g.unlink(before, id)
 	}
 	return h.w
 }
@@ -102,7 +164,7 @@ func (g *graph) remove(id string) *waiting {
 // late takes out those that are too late to be begun.
 func (g *graph) late(now time.Time) (all []*waiting) {
 	for id, h := range g.held {
-		if h.w.job.Late(now) {
+		if h.w.late(now) {
 			all = append(all, g.remove(id))
 		}
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -26,8 +27,8 @@ func ids(all []*waiting) (ids []string) {
 func TestGraph(t *testing.T) {
 	g := newGraph()
 	for _, w := range []*waiting{heldJob("node", "left", "right", "left"), heldJob("root", "node"), heldJob("other", "left")} {
-		if cycle := g.add(w); cycle != nil {
-			t.Fatal(cycle)
+		if refused := g.add(w); refused != "" {
+			t.Fatal(refused)
 		}
 	}
 	if ready := ids(g.proved("left")); !slices.Equal(ready, []string{"other"}) {
@@ -42,8 +43,8 @@ func TestGraph(t *testing.T) {
 	if gone := ids(g.failed("node")); !slices.Equal(gone, []string{"root"}) {
 		t.Errorf("after the failure of node: %v", gone)
 	}
-	if len(g.held) != 0 || len(g.waiters) != 0 {
-		t.Errorf("left: %v, %v", g.held, g.waiters)
+	if len(g.held) != 0 || len(g.waiters) != 0 || len(g.edges) != 0 {
+		t.Errorf("left: %v, %v, %v", g.held, g.waiters, g.edges)
 	}
 }
 
@@ -51,7 +52,7 @@ func TestGraph(t *testing.T) {
 func TestGraphLate(t *testing.T) {
 	g, now := newGraph(), time.Now()
 	w := heldJob("a", "b")
-	w.job.Deadline = now
+	w.until = now
 	g.add(w)
 	g.add(heldJob("c", "b"))
 	if all := g.late(now); all != nil {
@@ -69,18 +70,71 @@ func TestGraphLate(t *testing.T) {
 // is told.
 func TestGraphCycles(t *testing.T) {
 	g := newGraph()
-	if cycle := g.add(heldJob("self", "self")); !slices.Equal(cycle, []string{"self", "self"}) {
-		t.Error(cycle)
+	const circle = "jobs wait for each other: "
+	if refused := g.add(heldJob("self", "self")); refused != circle+"self waits for self" {
+		t.Error(refused)
 	}
 	g.add(heldJob("a", "x", "b"))
 	g.add(heldJob("b", "c"))
-	if cycle := g.add(heldJob("c", "y", "a")); !slices.Equal(cycle, []string{"c", "a", "b", "c"}) {
-		t.Error(cycle)
+	if refused := g.add(heldJob("c", "y", "a")); refused != circle+"c waits for a waits for b waits for c" {
+		t.Error(refused)
 	}
 	if g.held["c"] != nil || g.held["a"] == nil {
 		t.Error("what is held")
 	}
 	if gone := ids(g.failed("c")); !slices.Equal(gone, []string{"b"}) {
 		t.Error(gone)
+	}
+}
+
+// TestGraphIsBounded: what one tenant may have the graph remember is bounded, and so is the time
+// that one of its jobs takes, however many of its jobs wait for the same one. Other tenants' jobs
+// are held all the same.
+func TestGraphIsBounded(t *testing.T) {
+	g := newGraph()
+	after := make([]string, wire.MostPrerequisites)
+	for i := range after {
+		after[i] = fmt.Sprint("eve.leaf", i)
+	}
+	held := 0
+	for ; g.add(heldJob(fmt.Sprint("eve.", held), after...)) == ""; held++ {
+		if held > 2*mostEdges/len(after) {
+			t.Fatal("it has no bound")
+		}
+	}
+	if held != mostEdges/len(after) {
+		t.Errorf("%d jobs with %d prerequisites each are held", held, len(after))
+	}
+	if refused := g.add(heldJob("eve.one", "eve.leaf0")); refused != tooManyEdges {
+		t.Errorf("one more: %q", refused)
+	}
+	if refused := g.add(heldJob("alice.node", "alice.leaf")); refused != "" {
+		t.Errorf("another tenant's: %q", refused)
+	}
+	for _, leaf := range after {
+		g.proved(leaf)
+	}
+	if len(g.held) != 1 || g.edges["eve"] != 0 {
+		t.Errorf("%d jobs and %d edges are left", len(g.held), g.edges["eve"])
+	}
+
+	const crowd = 100_000 // that wait for one job
+	began := time.Now()
+	for i := range crowd {
+		g.add(heldJob(fmt.Sprint("eve.", i), "eve.root"))
+	}
+	if ready := g.proved("eve.root"); len(ready) != crowd {
+		t.Errorf("%d jobs are ready", len(ready))
+	}
+	if took := time.Since(began); took > 10*time.Second { // a list of waiters took minutes
+		t.Errorf("%d jobs that wait for one took %v", crowd, took)
+	}
+
+	for i := range 2 * mostSteps { // a chain, whose last job is waited for
+		g.add(heldJob(fmt.Sprint("eve.", i), fmt.Sprint("eve.", i+1)))
+	}
+	g.add(heldJob("eve.last", "eve.end"))
+	if refused := g.add(heldJob("eve.end", "eve.0")); refused != tooManySteps {
+		t.Errorf("a long search: %q", refused)
 	}
 }

@@ -18,18 +18,23 @@ const (
 // leadFor is how long a manager leads that is not heard of.
 const leadFor = 5 * time.Second
 
-// leads reports whether this manager is the one that hands out jobs, and says so to the
-// others. Who has written nothing for a while, by the clocks of the others, leads no more.
+// leads reports whether this manager is the one that hands out jobs, and says so to the others. A
+// manager leads no more when the others have seen no new note of it for a while. Each of them
+// counts that by itself, from when it saw the last one: notes have no time.
 func (k *keeper) leads(ctx context.Context) (bool, error) {
-	text, seq, err := k.note(ctx, leaderNote)
+	note, err := k.note(ctx, leaderNote)
 	if err != nil {
 		return false, err
+	}
+	text, seq := "", uint64(0)
+	if note != nil {
+		text, seq = string(note.Data), note.Sequence
 	}
 	now := time.Now()
 	if seq != k.leader.seq {
 		k.leader.seq, k.leader.since = seq, now
 	}
-	mine := string(text) == k.Name
+	mine := text == k.Name
 	if seq != 0 && (!mine && now.Sub(k.leader.since) < leadFor || mine && k.dispatcher != nil && now.Sub(k.leader.since) < leadFor/5) {
 		return mine, nil
 	}
@@ -67,7 +72,7 @@ func (k *keeper) lead(ctx, run context.Context) error {
 	if k.leading() != nil {
 		return nil
 	}
-	d, err := dispatch(ctx, run, k.Manager, k.store, k.everybody())
+	d, err := dispatch(ctx, run, k)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/bounded"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
@@ -26,24 +27,24 @@ import (
 // is needed. Its zero value but for Ticket is ready.
 type Manager struct {
 	Ticket cluster.Ticket // an administrator's
-	// Room is the most bytes that the streams may have together, 0 as many as the
-	// server has. Each gets its share: keys cannot crowd out proofs.
+	// Room is the most bytes that the streams may have together; 0 is all that the server has.
+	// Each gets its share: keys cannot crowd out proofs.
 	Room int64
 	// Replicas is on how many servers streams are, one when 0.
 	Replicas int
-	// Every is how often is looked, each second when it is 0.
+	// Every is how often the manager looks at the cluster, each second when it is 0.
 	Every time.Duration
 	// Stuck is how long jobs may wait beside workers that are free, without any
 	// being handed out, before the consumer is made anew; 15 s when it is 0.
 	Stuck time.Duration
 	// Orphan is how long a witness may be there without its job, an hour when 0.
 	Orphan time.Duration
-	// KeepDead is how long the sealed witness of a job is kept that failed through no
-	// fault of its own, so that it can be sent again, a day when 0. Such witnesses take
-	// at most half of the room for witnesses.
+	// KeepDead is how long the manager keeps the sealed witness of a job whose failure was not the
+	// job's fault, so that the job can be sent again; a day when 0. Such witnesses take at most
+	// half of the room for witnesses.
 	KeepDead time.Duration
-	// Linger is how long the result of a job stays that its client has taken, a minute
-	// when 0: another worker may still be at it.
+	// Linger is how long a result stays that its client has taken, a minute when 0. Another worker
+	// may still be at the job, and must find that it has ended.
 	Linger time.Duration
 	// Name is this manager's, the host's when it is empty. Of several with different
 	// names one hands out jobs, and another one when that has been silent for 5 s.
@@ -54,7 +55,7 @@ type Manager struct {
 	// Names are those of tenants, for people. Nobody else is let in; nil is a server of somebody
 	// else, where whoever comes is a tenant.
 	Names map[string]string
-	// Figures is called each time that this has looked, nil by nobody.
+	// Figures is called after each look, unless it is nil.
 	Figures func(cluster.Figures)
 	Log     *slog.Logger // nil is nowhere
 }
@@ -84,7 +85,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	link.Replicas, link.Manages = max(1, m.Replicas), true
 	k := &keeper{
 		Manager: m, store: store{link}, fingerprint: m.Ticket.Fingerprint, orphans: map[string]time.Time{},
-		tenants: map[string]*tenant{}, workers: map[string]seen{},
+		tenants: map[string]*tenant{}, workers: map[string]seen{}, ages: newAges(link.Replicas > 1), heard: bounded.New(m.Log),
 	}
 	for name := range m.Names {
 		k.tenants[name] = &tenant{}
@@ -140,7 +141,9 @@ type keeper struct {
 	store
 	orphans map[string]time.Time // witnesses without a job, since when
 	memory  memory
-	leader  struct { // the last note of who leads
+	ages    *ages
+	heard   *bounded.Log // what tenants are warned of
+	leader  struct {     // the last note of who leads
 		seq   uint64
 		since time.Time
 	}
@@ -161,6 +164,9 @@ type tenant struct {
 	retired bool                 // it is not let in any more
 	idle    time.Time            // since when a retired one has no jobs
 	taken   map[string]time.Time // results that may go, since when
+
+	survey   cluster.Status // of its streams, and when that was looked up
+	surveyed time.Time
 }
 
 // everybody returns the tenants that have streams.
@@ -261,6 +267,9 @@ func (k *keeper) observe(ctx context.Context) (v view, err error) {
 			v.jobs = s.State.Msgs
 		case wire.Queue:
 			v.queued += s.State.Msgs
+			k.ages.look(s)
+		case wire.Notes:
+			k.ages.look(s)
 		}
 	}
 	if d := k.leading(); d != nil {
@@ -359,7 +368,8 @@ func (k *keeper) figure(d *dispatcher, v view) {
 	}
 	f.Ledger.Names = k.Names
 	if d != nil {
-		f.Queue, f.Held, f.Ledger = d.classes(), d.held(), d.ledger()
+		f.Queue, f.Held, f.Ledger, f.Usage = d.classes(), d.held(), d.ledger(), d.usage
+		f.Taken = k.taken()
 	}
 	for _, s := range v.streams {
 		kind, tenant := wire.Apart(s.Config.Name)

@@ -43,9 +43,13 @@ type turn struct {
 // waiting is a job in the queue.
 type waiting struct {
 	job   wire.Job
-	seq   uint64 // in the stream of the queue
-	since time.Time
+	seq   uint64    // in the stream of the queue
+	since time.Time // when it was queued, by this process's clock
+	until time.Time // when it is too late to begin it, by the same; never if it is zero
 }
+
+// late reports whether it is too late to begin the job.
+func (w *waiting) late(now time.Time) bool { return !w.until.IsZero() && now.After(w.until) }
 
 // newSchedule takes shares of tenants, of 1.
 func newSchedule(shares map[string]float64) *schedule {
@@ -159,10 +163,16 @@ func (s *schedule) remove(id string) *waiting {
 // late takes those from the queue that are too late to be begun.
 func (s *schedule) late(now time.Time) (all []*waiting) {
 	for _, c := range s.clients {
-		for _, w := range slices.Clone(c.jobs) {
-			if w.job.Late(now) {
-				all = append(all, s.remove(w.job.ID))
+		n := len(all)
+		c.jobs = slices.DeleteFunc(c.jobs, func(w *waiting) bool {
+			late := w.late(now)
+			if late {
+				all = append(all, w)
 			}
+			return late
+		})
+		if len(all) > n {
+			heap.Init(&c.jobs)
 		}
 	}
 	return all
@@ -183,7 +193,7 @@ func (q jobQueue) Len() int      { return len(q) }
 func (q jobQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q jobQueue) Less(i, j int) bool {
 	a, b := q[i], q[j]
-	return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), earlier(a.job.Deadline, b.job.Deadline), cmp.Compare(a.seq, b.seq)) < 0
+	return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), earlier(a.until, b.until), cmp.Compare(a.seq, b.seq)) < 0
 }
 
 // earlier compares deadlines; without one is last.

@@ -12,7 +12,7 @@ import (
 
 // add puts a job of a tenant into a schedule.
 func add(s *schedule, tenant string, n, priority int, deadline time.Time) {
-	s.add(&waiting{job: wire.Job{ID: fmt.Sprintf("%s.%d", tenant, n), Priority: priority, Deadline: deadline}, seq: uint64(n + 1)})
+	s.add(&waiting{job: wire.Job{ID: fmt.Sprintf("%s.%d", tenant, n), Priority: priority}, until: deadline, seq: uint64(n + 1)})
 }
 
 // TestOrderOfJobs: within a client the highest priority is first, then the earliest
@@ -114,5 +114,27 @@ func TestIdlenessIsNotSaved(t *testing.T) {
 	}
 	if got < 45 || got > 55 {
 		t.Errorf("who comes late gets %d of 100", got)
+	}
+}
+
+// TestManyLate: jobs that are all too late are taken out in time that grows as their number does,
+// and those that are not stay in order.
+func TestManyLate(t *testing.T) {
+	s, now := newSchedule(nil), time.Unix(100, 0)
+	const jobs = 100_000
+	for i := range jobs {
+		add(s, "a", i, 0, now.Add(time.Duration(i%2*2-1)*time.Duration(i+1)))
+	}
+	began := time.Now()
+	if late := s.late(now); len(late) != jobs/2 {
+		t.Errorf("%d jobs are late", len(late))
+	}
+	if took := time.Since(began); took > 5*time.Second { // one search for each took a minute
+		t.Errorf("it took %v", took)
+	}
+	for i := 1; i < 9; i += 2 {
+		if w := s.next(); w.job.ID != fmt.Sprint("a.", i) {
+			t.Errorf("%s is next, not a.%d", w.job.ID, i)
+		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster/internal/bounded"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
@@ -165,7 +166,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	if cfg.Log != nil {
-		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
+		n.SetLoggerV2(logger{cfg.Log, bounded.New(cfg.Log)}, false, false, false)
 	}
 	s.nats, s.shutdown = n, func() { n.Shutdown(); n.WaitForShutdown() }
 	if s.names, s.shares, err = id.tenants(cfg.Clients, cfg.Shares); err != nil {
@@ -431,11 +432,33 @@ func (s *Server) Stop() {
 }
 
 // logger has the server's log go to ours.
-type logger struct{ log *slog.Logger }
+type logger struct {
+	log   *slog.Logger
+	heard *bounded.Log // what NATS says of connections, which whoever connects can repeat
+}
+
+// ofConnection is in what NATS says of one: each subject that it may not use, for example.
+const ofConnection = " - cid:"
 
 func (l logger) Noticef(f string, v ...any) { l.log.Debug("nats: " + fmt.Sprintf(f, v...)) }
-func (l logger) Warnf(f string, v ...any)   { l.log.Warn("nats: " + fmt.Sprintf(f, v...)) }
 func (l logger) Fatalf(f string, v ...any)  { l.log.Error("nats: " + fmt.Sprintf(f, v...)) }
-func (l logger) Errorf(f string, v ...any)  { l.log.Error("nats: " + fmt.Sprintf(f, v...)) }
 func (l logger) Debugf(f string, v ...any)  { l.log.Debug("nats: " + fmt.Sprintf(f, v...)) }
-func (l logger) Tracef(string, ...any)      {}
+
+func (l logger) Warnf(f string, v ...any) {
+	text := "nats: " + fmt.Sprintf(f, v...)
+	if strings.Contains(text, ofConnection) {
+		l.heard.Warn("connections", text)
+		return
+	}
+	l.log.Warn(text)
+}
+
+func (l logger) Errorf(f string, v ...any) {
+	text := "nats: " + fmt.Sprintf(f, v...)
+	if strings.Contains(text, ofConnection) {
+		l.heard.Warn("connections", text)
+		return
+	}
+	l.log.Error(text)
+}
+func (l logger) Tracef(string, ...any) {}

@@ -24,18 +24,15 @@ func (s store) stream(ctx context.Context, name string) (jetstream.Stream, error
 	return found, nil
 }
 
-// note returns a note and its sequence number, 0 if there is none.
-func (s store) note(ctx context.Context, name string) ([]byte, uint64, error) {
+// note returns a note, nil if there is none.
+func (s store) note(ctx context.Context, name string) (*jetstream.RawStreamMsg, error) {
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return s.link.Last(ctx, wire.NotesPrefix+name)
 	})
 	if wire.Missing(err) {
-		return nil, 0, nil
+		return nil, nil
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	return m.Data, m.Sequence, nil
+	return m, err
 }
 
 // present returns the jobs of a tenant that wait or are handed out.

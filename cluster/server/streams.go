@@ -213,7 +213,8 @@ func (k *keeper) welcome(ctx context.Context, name string) error {
 	return nil
 }
 
-// consumer makes the workers' consumer, or changes it, for so many jobs in hand.
+// consumer makes or changes the workers' consumer. It leaves at most inHand jobs with workers at a
+// time.
 func (k *keeper) consumer(ctx context.Context, inHand int) error {
 	_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
 		return k.link.JS.CreateOrUpdateConsumer(ctx, wire.Jobs, wire.Consumer(inHand))

@@ -58,6 +58,10 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// mostOrphans is how many witnesses of a tenant without a job are noted at a time. Others are when
+// some of these are gone.
+const mostOrphans = 100_000
+
 // sweepWitnesses removes a tenant's witnesses whose job is not there: those of clients that died
 // before they had a job. Those of dead jobs stay longer.
 func (k *keeper) sweepWitnesses(ctx context.Context, name string, now time.Time) error {
@@ -74,9 +78,14 @@ func (k *keeper) sweepWitnesses(ctx context.Context, name string, now time.Time)
 	if err != nil {
 		return err
 	}
+	noted := 0 // of this tenant
 	for id := range k.orphans {
-		if wire.TenantOfJob(id) == name && (!witnesses[id] || jobs[id]) {
+		switch {
+		case wire.TenantOfJob(id) != name:
+		case !witnesses[id] || jobs[id]:
 			delete(k.orphans, id)
+		default:
+			noted++
 		}
 	}
 	store, err := k.stream(ctx, wire.Of(wire.Witnesses, name))
@@ -90,8 +99,11 @@ func (k *keeper) sweepWitnesses(ctx context.Context, name string, now time.Time)
 			continue
 		}
 		since, known := k.orphans[id]
-		if !known {
+		if !known && noted < mostOrphans {
 			k.orphans[id] = now
+			noted++
+		}
+		if !known {
 			continue
 		}
 		keep := k.Orphan
@@ -153,6 +165,7 @@ func (k *keeper) retire(ctx context.Context, name string, now time.Time) error {
 	if now.Sub(t.idle) <= k.Orphan {
 		return nil
 	}
+	k.ages.forget(wire.Of(wire.Queue, name))
 	k.Log.Warn("cluster: the streams of a client are removed that is not let in any more", "tenant", name)
 	d.shut(name)
 	for _, cfg := range wire.Own(name, 0, 0, 1) {

@@ -97,14 +97,14 @@ func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 	defer w.keepAlive(h, cancel)()
 
 	meta, err := msg.Metadata()
-	w.log.Debug("cluster: a job is in hand", "job", h.job.ID)
+	if err == nil {
+		w.log.Debug("cluster: a job is in hand", "job", h.job.ID, "stored", meta.Sequence.Stream, "delivery", meta.Sequence.Consumer,
+			"nth", meta.NumDelivered)
+	}
 	if err != nil || meta.NumDelivered > 1 {
 		if known, err := w.ended(ctx, h); known || err != nil {
 			return w.settle(h, err)
 		}
-	}
-	if h.job.Late(time.Now()) {
-		return w.settle(h, w.end(ctx, h, wire.End{Reason: "its deadline passed before it was begun", Caller: true, Kind: wire.Late}))
 	}
 	if w.cfg.Span != nil {
 		var end func(error)
@@ -112,12 +112,14 @@ func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 		defer func() { end(err) }()
 	}
 	witness := w.fetch(mine, h)
-	guilty, err := w.tries.begin(ctx, h.job.ID)
+	r, err := w.tries.begin(ctx, h.job.ID)
 	switch {
 	case err != nil:
 		return w.giveBack(h, err)
-	case guilty != "":
-		return w.settle(h, w.end(ctx, h, wire.End{Reason: guilty}))
+	case r.Late:
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: wire.TooLate, Caller: true, Kind: wire.Late}))
+	case guilty(r) != "":
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: guilty(r)}))
 	}
 	h.working.Store(true)
 	proof, err := w.prove(mine, h, witness)
@@ -155,13 +157,13 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 	}
 	w.count(func(s *wire.State) { s.Failed++; s.LastError = err.Error() })
 	w.cfg.Meter.Try("failed")
-	w.log.Warn("cluster: a try failed", "job", h.job.ID, "problem", err)
+	w.heard.Warn(wire.TenantOfJob(h.job.ID), "cluster: a try failed", "job", h.job.ID, "problem", err)
 	r, e := w.tries.failed(ctx, h.job.ID, w.cfg.Name, err)
 	if e != nil {
 		return w.giveBack(h, e)
 	}
-	guilty := r.guilty()
-	if guilty == "" && r.Failed > 1 && len(r.Workers) == 1 {
+	why := guilty(r)
+	if why == "" && r.Failed > 1 && len(r.Workers) == 1 {
 		others, e := w.others(ctx)
 		switch {
 		case e != nil:
@@ -170,11 +172,11 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 			return errors.Join(fmt.Errorf("it failed %d times here and nowhere else: %w", r.Failed, err),
 				h.message().NakWithDelay(pauseBetweenTries))
 		case r.Failed >= maxFailed:
-			guilty = r.failed()
+			why = triesFailed(r)
 		}
 	}
-	if guilty != "" {
-		return w.settle(h, w.end(ctx, h, wire.End{Reason: guilty}))
+	if why != "" {
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: why}))
 	}
 	return h.message().NakWithDelay(pauseBetweenTries)
 }
@@ -206,8 +208,8 @@ const (
 	pauseGivenBack    = 500 * time.Millisecond
 )
 
-// take notes that the job is in hand. When it is already, as after a redelivery that
-// was not needed, the one that has it goes on, with the new message to acknowledge.
+// take notes that the job is in hand. If it is already, as after a delivery too many, take returns
+// false: whoever has the job goes on, and acknowledges the new message in the end.
 func (w *Worker) take(h *inHand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,9 +229,9 @@ func (w *Worker) release(h *inHand) {
 	delete(w.inHand, h.job.ID)
 }
 
-// keepAlive tells the server, from a goroutine of its own, that the job is in hand, as
-// long as the job gets on. A worker that lives but makes no progress loses the job:
-// keepAlive cancels it and, if it does not end then, ends the worker.
+// keepAlive starts a goroutine that tells the server that the job is in hand, as long as the job
+// gets on. A worker that lives but makes no progress loses the job: keepAlive cancels it and, if
+// the prover does not end then, ends the worker.
 func (w *Worker) keepAlive(h *inHand, cancel context.CancelCauseFunc) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -285,7 +287,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	}
 	timed := w.timer()
 	m := &nats.Msg{Subject: wire.EndsPrefix + h.job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(header)}}}
-	first, err := w.link.Once(ctx, m, h.job.MsgID()+" "+w.cfg.Name, nil)
+	_, first, err := w.link.Once(ctx, m, h.job.MsgID()+" "+w.cfg.Name, nil)
 	timed("store")
 	w.log.Debug("cluster: a job's end is stored", "job", h.job.ID, "outcome", outcome, "first", first, "problem", err)
 	if err != nil {
@@ -306,7 +308,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	if e.Reason == "" || e.Kind == wire.Cancelled {
 		return nil
 	}
-	w.log.Warn("cluster: a job is dead", "job", h.job.ID, "reason", e.Reason)
+	w.heard.Warn(wire.TenantOfJob(h.job.ID), "cluster: a job is dead", "job", h.job.ID, "reason", e.Reason)
 	dead, err := json.Marshal(struct {
 		wire.Job
 		wire.End
@@ -331,10 +333,10 @@ func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 	return err == nil, err
 }
 
-// settle acknowledges a job that has ended, without waiting for the server: an
-// acknowledgement that is lost costs a delivery, whose worker finds the end. The manager that
-// leads hears of the end, and removes what the job has left. With an error the end is not known:
-// the job is given back.
+// settle acknowledges a job that has ended. It does not wait for the server: if the acknowledgement
+// is lost, the job is delivered once more, and its worker finds the end. The manager that leads
+// hears of the end and removes what the job has left. With an error the end is not known, and
+// settle gives the job back.
 func (w *Worker) settle(h *inHand, err error) error {
 	if err == nil {
 		err = h.message().Ack()
@@ -369,7 +371,7 @@ func (w *Worker) count(f func(*wire.State)) {
 	f(&w.state)
 }
 
-// noPanic makes an error of a panic. Its words, which may be secret, are nowhere.
+// noPanic turns a panic into an error. The panic's words may be secret and appear nowhere.
 func noPanic(log *slog.Logger, err *error) {
 	if r := recover(); r != nil {
 		log.Error("cluster: the prover panicked", "with", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
@@ -377,8 +379,8 @@ func noPanic(log *slog.Logger, err *error) {
 	}
 }
 
-// fetch begins to fetch the job's sealed witness and returns the function that waits for
-// it. So the server looks for it while it writes that the job begins.
+// fetch starts to fetch the job's sealed witness and returns a function that waits for it. The
+// fetch overlaps with the write that marks the job as begun.
 func (w *Worker) fetch(ctx context.Context, h *inHand) func() ([]byte, error) {
 	var sealed bytes.Buffer
 	var err error

@@ -23,6 +23,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/bounded"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/internal/build"
 )
@@ -98,7 +99,7 @@ type Meter interface {
 	Ended(outcome string, cost cluster.Cost)
 	// Try tells that a try has not ended a job: failed or returned.
 	Try(outcome string)
-	// Received tells of so many bytes of witnesses and keys from the server.
+	// Received tells that bytes of witnesses and keys came from the server.
 	Received(bytes int)
 }
 
@@ -151,6 +152,7 @@ type Worker struct {
 	tries   *tries
 	provers *provers
 	log     *slog.Logger
+	heard   *bounded.Log // what tenants are warned of
 
 	drain context.CancelCauseFunc // of the context of Run: take no more jobs
 	abort context.CancelCauseFunc // of the jobs
@@ -192,6 +194,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
 		state: wire.State{Name: cfg.Name, Jobs: cfg.Jobs, Version: build.This().Version}}
+	w.heard = bounded.New(w.log)
 	if w.link, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
 		return err
 	}

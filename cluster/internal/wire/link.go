@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,15 +114,39 @@ func (l *Link) Streams(ctx context.Context) ([]*jetstream.StreamInfo, error) {
 // Of a stream that is not there it has removed them. It asks for no handle of the stream first:
 // three purges follow each job's end.
 func (l *Link) Purge(ctx context.Context, subject string, below uint64) error {
-	text, err := json.Marshal(struct {
+	return l.command(ctx, "STREAM.PURGE."+StreamOf(subject), struct {
 		Filter string `json:"filter"`
 		Below  uint64 `json:"seq,omitempty"`
 	}{subject, below})
+}
+
+// What the server says of a message that it cannot delete, since it is not there.
+const (
+	messageNotFound   = 10043
+	messageNotDeleted = 10057
+)
+
+// Delete removes one message of a stream, as far as it is there. Messages of Jobs are removed so,
+// and not by a purge. In a purge the server that leads a consumer writes into its own file what it
+// has delivered, before the other servers have agreed to that. If it is killed then, the others
+// deliver other jobs under the same numbers. When it leads again it takes those for acknowledged,
+// and removes them.
+func (l *Link) Delete(ctx context.Context, stream string, seq uint64) error {
+	return l.command(ctx, "STREAM.MSG.DELETE."+stream, struct {
+		Seq     uint64 `json:"seq"`
+		NoErase bool   `json:"no_erase"`
+	}{seq, true}, messageNotFound, messageNotDeleted)
+}
+
+// command has JetStream do something, and takes some refusals for done.
+func (l *Link) command(ctx context.Context, what string, request any, done ...jetstream.ErrorCode) error {
+	text, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
+	done = append(done, jetstream.JSErrCodeStreamNotFound)
 	_, err = Ask(ctx, func(ctx context.Context) (struct{}, error) {
-		m, err := l.Conn.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+StreamOf(subject), text)
+		m, err := l.Conn.RequestWithContext(ctx, "$JS.API."+what, text)
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -131,7 +156,7 @@ func (l *Link) Purge(ctx context.Context, subject string, below uint64) error {
 		if err := json.Unmarshal(m.Data, &answer); err != nil {
 			return struct{}{}, err
 		}
-		if e := answer.Error; e != nil && e.ErrorCode != jetstream.JSErrCodeStreamNotFound {
+		if e := answer.Error; e != nil && !slices.Contains(done, e.ErrorCode) {
 			return struct{}{}, e
 		}
 		return struct{}{}, nil
@@ -144,14 +169,21 @@ func (l *Link) Request(ctx context.Context, subject string) (*nats.Msg, error) {
 	return Ask(ctx, func(ctx context.Context) (*nats.Msg, error) { return l.Conn.RequestWithContext(ctx, subject, nil) })
 }
 
+// Protocol is the version of what clients, workers and managers say to each other. A program of
+// another one is refused when it connects. 2 has how long a job may wait, where 1 had a time of
+// day.
+const Protocol = 2
+
 // Greeting is what a manager tells whoever comes.
 type Greeting struct {
+	Protocol    int    `json:"protocol"`
 	Replicas    int    `json:"replicas"`
 	Fingerprint string `json:"fingerprint,omitempty"` // of the key that witnesses are sealed with
 }
 
-// Greet asks a manager, at Hello or below, what the holder of a ticket needs to know, and
-// compares the fingerprint of the ticket's key with the cluster's, as far as it has one.
+// Greet asks a manager, at Hello or below, what the holder of a ticket needs to know. It refuses
+// a cluster of another Protocol, and compares the fingerprint of the ticket's key with the
+// cluster's, as far as it has one.
 func (l *Link) Greet(ctx context.Context, at, fingerprint string) error {
 	m, err := l.Request(ctx, at)
 	var h Greeting
@@ -161,6 +193,10 @@ func (l *Link) Greet(ctx context.Context, at, fingerprint string) error {
 	if err != nil {
 		return fmt.Errorf("%w: no manager of the cluster answers; does it run, and is its version as new as this program's? %w",
 			backend.ErrUnavailable, err)
+	}
+	if h.Protocol != Protocol {
+		return fmt.Errorf("%w: the cluster speaks version %d of its protocol, and this program version %d: update the older one",
+			backend.ErrUnavailable, max(1, h.Protocol), Protocol)
 	}
 	l.Replicas = h.Replicas
 	return checkFingerprint(h.Fingerprint, fingerprint)

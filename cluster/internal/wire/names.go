@@ -86,11 +86,12 @@ const (
 	StopPrefix      = "pippin.stop."   // a manager tells workers that nobody wants a job any more
 	NotesPrefix     = "pippin.notes."
 	HelloPrefix     = "pippin.hello."  // a manager answers a client with its Hello; the tenant follows
-	StatusPrefix    = "pippin.status." // a manager answers with the Status of the tenant that follows
+	StatusPrefix    = "pippin.status." // the manager that leads answers with the Status of the tenant that follows
 	HoldsPrefix     = "pippin.holds."  // a manager answers whether there is a message of the subject that follows
 	AnswerPrefix    = "pippin.answer." // where managers and administrators have workers answer
 
 	Hello  = "pippin.hello"  // a manager answers a worker with its Hello
+	Status = "pippin.status" // the manager that leads answers an administrator with what only it knows
 	Who    = "pippin.who"    // every worker answers with its State, with .NAME one
 	Here   = "pippin.here"   // a worker that begins says its State
 	Roster = "pippin.roster" // managers answer with the States of the workers they have heard of lately
@@ -128,7 +129,8 @@ const MostDescriptor = 192 << 10
 
 // Shared returns the configurations of the streams that all tenants share. No message expires by
 // age: a clock that jumps would delete jobs. All streams of a cluster together may take room
-// bytes, or as many as the server has if room is 0. Each is on so many servers as replicas says.
+// bytes, or all that the server has if room is 0. Each has this number of replicas, each on
+// another server.
 func Shared(room int64, replicas int) []jetstream.StreamConfig {
 	jobs := file(Jobs, JobsPrefix, part(room, 2), replicas)
 	jobs.Retention = jetstream.WorkQueuePolicy
@@ -168,7 +170,7 @@ func Own(tenant string, share float64, room int64, replicas int) []jetstream.Str
 	return []jetstream.StreamConfig{queue, ends, dead, keys, witnesses}
 }
 
-// part returns so many percent of room, -1 for no bound.
+// part returns some percent of room, -1 for no bound.
 func part(room int64, percent float64) int64 {
 	if room <= 0 {
 		return -1
@@ -184,9 +186,10 @@ func file(name, prefix string, bytes int64, replicas int) jetstream.StreamConfig
 	}
 }
 
-// Consumer returns the workers' consumer, for so many jobs in hand. The server does not
-// bound how often it delivers a job: workers count the failures that a job causes. It has no
-// filter: with one that all subjects pass the server would look into its index of subjects.
+// Consumer returns the configuration of the workers' consumer, which leaves at most inHand jobs with
+// workers at a time. The server does not bound how often it delivers a job: workers count the
+// failures that a job causes. The consumer has no filter: with one, even if all subjects pass it,
+// the server would look into its index of subjects.
 func Consumer(inHand int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
@@ -227,8 +230,9 @@ type Job struct {
 	Witness Object `json:"witness"`
 	// Priority orders the jobs of one client: those with a higher one first.
 	Priority int `json:"priority,omitempty"`
-	// Deadline is when it is too late to begin the job; never if it is zero.
-	Deadline time.Time `json:"deadline,omitzero"`
+	// Within is for how long after it is queued the job may be begun, for ever if it is zero. It is
+	// no time of day: the clocks of those who read it need not agree.
+	Within time.Duration `json:"within,omitempty"`
 	// After are the IDs of jobs of the same tenant that must be proved before.
 	After []string `json:"after,omitempty"`
 	// Retry is how often an administrator has sent it again.
@@ -245,8 +249,9 @@ func (j Job) MsgID() string {
 	return j.ID + "-retry-" + strconv.Itoa(j.Retry)
 }
 
-// Proper reports whether a message of a subject may be this job: it has its ID, a witness of its
-// own, and waits for jobs of its own tenant only, since it is told how those end.
+// Proper reports whether a message of a subject may be this job. The subject has the job's ID, and so
+// has the subject of its witness. It waits for jobs of the same tenant only, because it is told how
+// they end.
 func (j Job) Proper(prefix, subject string) bool {
 	foreign := func(id string) bool { return !ID.MatchString(id) || TenantOfJob(id) != TenantOfJob(j.ID) }
 	return ID.MatchString(j.ID) && subject == prefix+j.ID && j.Witness.Subject == WitnessesPrefix+j.ID &&
@@ -269,9 +274,6 @@ func (j Job) Modest() bool {
 	return bytes <= mostFree
 }
 
-// Late reports whether it is too late to begin the job.
-func (j Job) Late(now time.Time) bool { return !j.Deadline.IsZero() && now.After(j.Deadline) }
-
 // End is how a job ended: with a proof, or with a reason.
 type End struct {
 	Proof  []byte `json:"proof,omitempty"`
@@ -281,8 +283,8 @@ type End struct {
 	Worker string `json:"worker"`
 }
 
-// Spare reports whether the job's witness is kept, so that the job can be sent again: it has
-// no proof, through no fault of its own.
+// Spare reports whether the job's witness is kept, so that the job can be sent again: it has no
+// proof, and that is not the job's fault.
 func (e End) Spare() bool { return e.Reason != "" && !e.Caller }
 
 // ReadEnd returns what a job's end says. One that cannot be read says so: its job has ended all
@@ -304,6 +306,9 @@ const (
 	Late      Kind = "late"    // its deadline passed before it was begun
 	Blocked   Kind = "blocked" // a job that was to be proved before will not be
 )
+
+// TooLate is the reason of a job whose kind is Late.
+const TooLate = "its deadline passed before it was begun"
 
 // CostHeader is the header of an end with what the job cost.
 const CostHeader = "Pippin-Cost"
@@ -438,32 +443,39 @@ func LastOf(ctx context.Context, r reader, subject string) (*jetstream.RawStream
 }
 
 // Once stores a message in a stream, unless one of its subject is there, or elsewhere says that
-// it is not needed any more, and reports whether it did. That the server refuses it for
-// another one means little by itself: where streams have replicas, the other one, an earlier
-// try of this one even, may be on its way and be lost with the server that has it. So Once
-// looks. The message's ID begins with of and is of this call: the server takes a message with
-// an ID that it has seen lately for stored, though it may be gone since. And it looks for
-// another message of the subject before it looks at IDs: of a try whose answer came too late the
-// next one is refused, and the ID of what is stored tells that it is this call's.
-func (l *Link) Once(ctx context.Context, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
+// it is not needed any more. It returns the number of the message that is there, 0 if none is
+// needed, and reports whether it stored that.
+//
+// A refusal for another message means little by itself. Where streams have replicas, the other
+// one may be on its way and be lost with the server that has it; it may even be an earlier try of
+// this one. So Once looks. The message's ID begins with of and belongs to this call: the server
+// takes a message whose ID it has seen lately for stored, though it may be gone since. And the
+// server looks for another message of the subject before it looks at IDs. So when the answer to
+// a try comes too late, the next try is refused, and the stored ID tells that it is this call's.
+func (l *Link) Once(
+	ctx context.Context, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error),
+) (seq uint64, first bool, err error) {
 	id := of + " " + nuid.Next()
 	for {
-		_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		ack, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 			return l.JS.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(0))
 		})
+		if err == nil {
+			return ack.Sequence, true, nil
+		}
 		if !Conflict(err) {
-			return err == nil, err
+			return 0, false, err
 		}
 		stored, err := LastOf(ctx, l, m.Subject)
 		if err == nil {
-			return stored.Header.Get(jetstream.MsgIDHeader) == id, nil
+			return stored.Sequence, stored.Header.Get(jetstream.MsgIDHeader) == id, nil
 		}
 		if !Missing(err) {
-			return false, err
+			return 0, false, err
 		}
 		if elsewhere != nil {
 			if there, err := elsewhere(ctx); there || err != nil {
-				return false, err
+				return 0, false, err
 			}
 		}
 	}

@@ -152,7 +152,7 @@ func PutKey(ctx context.Context, l *Link, tenant, digest string, write func(io.W
 	if err != nil {
 		return err
 	}
-	first, err := l.Once(ctx, &nats.Msg{Subject: manifest(tenant, digest), Data: text}, o.Subject, nil)
+	_, first, err := l.Once(ctx, &nats.Msg{Subject: manifest(tenant, digest), Data: text}, o.Subject, nil)
 	if err != nil {
 		return errors.Join(err, o.Forget(l.Conn))
 	}

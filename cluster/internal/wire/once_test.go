@@ -64,7 +64,7 @@ func TestAnswerIsLate(t *testing.T) {
 		{&late{JetStream: js}, NotesPrefix + "2", true}, {js, NotesPrefix + "2", false},
 	} {
 		l := &Link{Conn: nc, JS: c.js, Replicas: 1}
-		first, err := l.Once(t.Context(), &nats.Msg{Subject: c.subject}, "of", nil)
+		_, first, err := l.Once(t.Context(), &nats.Msg{Subject: c.subject}, "of", nil)
 		if err != nil || first != c.first {
 			t.Errorf("%s: %v, %v", c.subject, first, err)
 		}

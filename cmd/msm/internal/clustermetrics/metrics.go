@@ -63,14 +63,14 @@ var (
 	failed   = desc("worker_failed_total", "Tries of a worker that have failed.", "worker")
 	stored   = desc("stored_bytes", "Bytes in a stream, of a client where it has its own.", "stream", "client")
 	room     = desc("room_bytes", "Bytes that a stream may have.", "stream", "client")
-	messages = desc("stored_messages", "Messages in a stream; in ends they are results that nobody has "+
-		"taken, in dead jobs that may be sent again.", "stream", "client")
+	messages = desc("stored_messages", "Messages in a stream; in dead they are jobs that may be sent again.", "stream", "client")
+	results  = desc("results", "Results that are stored: waiting to be taken, or taken, which are removed a minute later.", "client", "state")
 )
 
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{leader, looked, queued, oldest, held, ready, inHand, ended,
-		backend, working, workers, slots, returned, failed, stored, room, messages} {
+		backend, working, workers, slots, returned, failed, stored, room, messages, results} {
 		to <- d
 	}
 }
@@ -100,7 +100,11 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 	gauge(held, float64(f.Held))
 	gauge(ready, float64(f.Ready))
 	gauge(inHand, float64(f.InHand))
-	for tenant, u := range f.Ledger.Clients {
+	usage := f.Ledger.Clients
+	if f.Usage != nil {
+		usage = f.Usage() // now, not when the manager looked
+	}
+	for tenant, u := range usage {
 		name := f.Ledger.Name(tenant)
 		for outcome, n := range u.Outcomes() {
 			counter(ended, float64(n), name, outcome)
@@ -128,6 +132,11 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 		client := f.Ledger.Name(st.Tenant)
 		gauge(stored, float64(st.Bytes), st.Name, client)
 		gauge(messages, float64(st.Messages), st.Name, client)
+		if st.Name == "ends" && f.Leads {
+			taken := min(st.Messages, uint64(f.Taken[st.Tenant]))
+			gauge(results, float64(st.Messages-taken), client, "waiting")
+			gauge(results, float64(taken), client, "taken")
+		}
 		if st.Room > 0 {
 			gauge(room, float64(st.Room), st.Name, client)
 		}

@@ -36,6 +36,10 @@ func TestServer(t *testing.T) {
 		},
 		Workers: []cluster.Worker{{Name: "a", Jobs: 2, Failed: 4}, {Name: "b", Jobs: 2, Draining: true, Returned: 6}},
 		Silent:  []string{"c"},
+		Usage: func() map[string]cluster.Usage { // one more has ended since
+			return map[string]cluster.Usage{"U1": {Proved: 10, Dead: 1, Late: 2, Card: 2500, Milliseconds: 4000}}
+		},
+		Taken:   map[string]int{"U1": 7},
 		Streams: []cluster.Stored{{Name: "ends", Tenant: "U1", Messages: 11, Bytes: 12, Room: 13}, {Name: "keys", Room: -1}},
 	})
 	if err := s.Ready(); err != nil {
@@ -56,7 +60,7 @@ pippin_cluster_held_jobs 8
 pippin_cluster_jobs_total{client="alice",outcome="cancelled"} 0
 pippin_cluster_jobs_total{client="alice",outcome="dead"} 1
 pippin_cluster_jobs_total{client="alice",outcome="late"} 2
-pippin_cluster_jobs_total{client="alice",outcome="proved"} 9
+pippin_cluster_jobs_total{client="alice",outcome="proved"} 10
 # HELP pippin_cluster_backend_seconds_total Time that backends were at the jobs of a client.
 # TYPE pippin_cluster_backend_seconds_total counter
 pippin_cluster_backend_seconds_total{client="alice"} 2.5
@@ -71,10 +75,15 @@ pippin_cluster_slots 2
 # HELP pippin_cluster_room_bytes Bytes that a stream may have.
 # TYPE pippin_cluster_room_bytes gauge
 pippin_cluster_room_bytes{client="alice",stream="ends"} 13
+# HELP pippin_cluster_results Results that are stored: waiting to be taken, or taken, which are removed a minute later.
+# TYPE pippin_cluster_results gauge
+pippin_cluster_results{client="alice",state="taken"} 7
+pippin_cluster_results{client="alice",state="waiting"} 4
 `
 	if err := testutil.CollectAndCompare(s, strings.NewReader(want), "pippin_cluster_queue_jobs",
 		"pippin_cluster_queue_oldest_timestamp_seconds", "pippin_cluster_held_jobs", "pippin_cluster_jobs_total",
-		"pippin_cluster_backend_seconds_total", "pippin_cluster_workers", "pippin_cluster_slots", "pippin_cluster_room_bytes"); err != nil {
+		"pippin_cluster_backend_seconds_total", "pippin_cluster_workers", "pippin_cluster_slots", "pippin_cluster_room_bytes",
+		"pippin_cluster_results"); err != nil {
 		t.Error(err)
 	}
 	lint(t, s)

@@ -613,7 +613,8 @@ func (a app) asAdmin(path string, do func(*cluster.Client) error) error {
 
 func writeCluster(w io.Writer, s cluster.Status) error {
 	fmt.Fprintf(w, "jobs      %d waiting, %d handed out\n", s.Waiting, s.HandedOut)
-	fmt.Fprintf(w, "stored    %s, %d results that nobody has taken\n", units.FormatBytes(s.Bytes), s.Results)
+	fmt.Fprintf(w, "stored    %s, %d results to be taken, %d taken (removed a minute later)\n",
+		units.FormatBytes(s.Bytes), s.Results, s.Taken)
 	var rows [][]string
 	for _, k := range s.Workers {
 		name := k.Name
@@ -650,7 +651,7 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 	}
 	rows = nil
 	for _, d := range s.Dead {
-		rows = append(rows, []string{d.ID, cli.Ago(time.Since(d.At)), d.Reason})
+		rows = append(rows, []string{d.ID, cli.Ago(d.Age), d.Reason})
 	}
 	return cli.Section(w, table.Fit(w), []table.Column{{Head: "dead job", Keep: table.Never},
 		{Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
@@ -765,7 +766,7 @@ again.`,
 					return err
 				}
 				if c.Flags().Changed("unused") {
-					all = slices.DeleteFunc(all, func(k cluster.StoredKey) bool { return k.Waiting || time.Since(k.Used) < unused })
+					all = slices.DeleteFunc(all, func(k cluster.StoredKey) bool { return k.Waiting || k.Idle < unused })
 				}
 				if remove {
 					for _, k := range all {
@@ -791,7 +792,7 @@ func writeKeys(w io.Writer, keys []cluster.StoredKey, removed bool) error {
 	var sum uint64
 	for _, k := range keys {
 		sum += k.Bytes
-		used := cli.Ago(time.Since(k.Used))
+		used := cli.Ago(k.Idle)
 		if k.Waiting {
 			used = "in use"
 		}
