@@ -125,7 +125,7 @@ func main() { _ = bn254.G1Affine{} }
 func (w *workshop) snarkModule(t *testing.T) (dir string) {
 	t.Helper()
 	dir = w.module(t)
-	for to, from := range map[string]string{"snark.go": "internal/weave/testdata/prover/snark.go", "go.mod": "go.mod"} {
+	for to, from := range map[string]string{"snark.go": "cmd/internal/weave/testdata/prover/snark.go", "go.mod": "go.mod"} {
 		b, err := os.ReadFile(filepath.Join(w.root, from))
 		if err != nil {
 			t.Fatal(err)
