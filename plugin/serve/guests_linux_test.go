@@ -362,6 +362,26 @@ func TestFloods(t *testing.T) {
 	twenty()
 }
 
+// TestRefusedCalls: who calls again and again although his calls have all the memory that they
+// may is held up, for a refusal takes time of processors as well.
+func TestRefusedCalls(t *testing.T) {
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.calls.all, d.calls.user = 1, 1 })
+	of := newAccount()
+	of.calls.SetLimit(1000)
+	of.calls.SetBurst(refusedCalls)
+	d.users.Store(2)
+	admit := d.admit(&server{ctx: ctx, account: of})
+	began := time.Now()
+	for range 21 {
+		if _, err := admit(ctx, &tap.Info{}); err == nil {
+			t.Fatal("it is admitted")
+		}
+	}
+	if took := time.Since(began); took < 20*refusedCalls*time.Millisecond {
+		t.Errorf("21 refusals of a user who may make 1000 calls in a second took %v", took)
+	}
+}
+
 // TestFilesCount: descriptors that nobody asks for count for their user, as sessions do.
 func TestFilesCount(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.files.all, d.files.user = connectionFiles+2, connectionFiles+2 })

@@ -60,10 +60,13 @@ var _ = [maxDecoded - wire.MaxWeight]struct{}{}
 const (
 	callRate  = 2000 // calls through gRPC
 	callBurst = 500
-	laneRate  = 5000 // calls in lanes
-	laneBurst = 100
-	byteRate  = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
-	byteBurst = wire.MaxMessage
+	// refusedCalls is how many calls one counts as that is refused because calls of its user
+	// have all the memory that they may: who tries again at once is slowed down.
+	refusedCalls = 10
+	laneRate     = 5000 // calls in lanes
+	laneBurst    = 100
+	byteRate     = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
+	byteBurst    = wire.MaxMessage
 )
 
 // account is what the sessions of one user share.

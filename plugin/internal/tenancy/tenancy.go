@@ -113,8 +113,10 @@ func New(b backend.Backend, o Options) *Shared {
 	}
 	s.programs, _ = backend.As[backend.Programs](b)
 	s.loads = s.turns
-	if !slices.ContainsFunc(b.Info().Devices, func(d backend.Device) bool { return d.Host }) {
+	s.turns.cpu = slices.ContainsFunc(b.Info().Devices, func(d backend.Device) bool { return d.Host })
+	if !s.turns.cpu {
 		s.loads = newTurns(loadTurns)
+		s.loads.cpu = true
 	}
 	return s
 }

@@ -311,7 +311,7 @@ func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
 		turns.patience = 24 * time.Hour
-		busy, quiet := queue{user: &claim{}}, queue{user: &claim{}}
+		busy, quiet := queue{user: &user{}}, queue{user: &user{}}
 		var mu sync.Mutex
 		var order []string
 		took := func() string {
@@ -370,7 +370,7 @@ func TestTurns(t *testing.T) {
 			t.Error(err)
 		}
 		wg.Wait()
-		if turns.free != 1 || len(turns.waiting)+len(turns.running)+len(turns.users) != 0 || !busy.idle() || !quiet.idle() || !quiet.user.idle() {
+		if turns.free != 1 || turns.waiting+len(turns.running)+len(turns.users) != 0 || !busy.idle() || !quiet.idle() || !quiet.user.idle() {
 			t.Errorf("%+v, %+v, %+v", turns, busy, quiet)
 		}
 	})
@@ -381,7 +381,7 @@ func TestTurns(t *testing.T) {
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		long, other := queue{user: &claim{}}, &claim{}
+		long, other := queue{user: &user{}}, &user{}
 		_, leave, err := turns.enter(ctx, &long)
 		if err != nil {
 			t.Fatal(err)
@@ -391,12 +391,24 @@ func TestPatience(t *testing.T) {
 		if took := time.Since(began); err != nil || took != patience {
 			t.Errorf("%v, after %v", err, took)
 		}
-		for _, of := range []*claim{other, long.user} {
+		for _, of := range []*user{other, long.user} {
 			short, cancel := context.WithTimeout(ctx, time.Hour)
 			if _, _, err := turns.enter(short, &queue{user: of}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a second one of a user's: %v", err)
 			}
 			cancel()
+		}
+		end()
+		// It is counted from the call on, not from one that gave up.
+		short, cancel := context.WithTimeout(ctx, patience/2)
+		defer cancel()
+		if _, _, err := turns.enter(short, &queue{user: other}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		began = time.Now()
+		_, end, err = turns.enter(ctx, &queue{user: other})
+		if took := time.Since(began); err != nil || took != patience {
+			t.Errorf("%v, after %v", err, took)
 		}
 		end()
 		leave()
@@ -442,7 +454,7 @@ func TestYield(t *testing.T) {
 				both.Wait()
 			})
 		}
-		one, other := &claim{}, &claim{}
+		one, other := &user{}, &user{}
 		for range 3 {
 			long(&queue{user: one}, &mine)
 		}
@@ -942,7 +954,7 @@ func TestNobodyWaitsForAnothersLoad(t *testing.T) {
 func TestHeavyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(2)
-		heavy, light := &claim{}, &claim{}
+		heavy, light := &user{}, &user{}
 		var parts atomic.Int64
 		var wg sync.WaitGroup
 		end := time.Now().Add(time.Second)
