@@ -169,7 +169,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	} else {
 		served.files = newBudget("open files", 0, 0)
 	}
-	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
+	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Owner: os.Geteuid(), Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
 		o.Room = half // the system ends a process that has no more
 		o.Keep = min(o.Keep, half)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/tenancy"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
@@ -379,6 +381,30 @@ func TestRefusedCalls(t *testing.T) {
 	}
 	if took := time.Since(began); took < 20*refusedCalls*time.Millisecond {
 		t.Errorf("21 refusals of a user who may make 1000 calls in a second took %v", took)
+	}
+}
+
+// TestSpy: a ping tells a guest nothing of another session, and the owner what all did.
+func TestSpy(t *testing.T) {
+	for name, owner := range map[string]int{"the owner": os.Geteuid(), "a guest": os.Geteuid() + 1} {
+		b := &fake.Backend{}
+		d := startDaemon(t, b, wire.Daemon{}, func(d *daemon) {
+			if owner != os.Geteuid() {
+				d.shared = tenancy.New(b, tenancy.Options{Owner: owner})
+			}
+		})
+		victim, spy := mustOpen(t, d.spec()), mustOpen(t, d.spec())
+		looks := func() backend.Usage {
+			if err := spy.Ping(ctx); err != nil {
+				t.Fatal(err)
+			}
+			return spy.Usage()
+		}
+		before := looks()
+		plugintest.Check(t, victim, 1000)
+		if now := looks(); reflect.DeepEqual(now, before) != (owner != os.Geteuid()) || now.Daemon.Sessions == 0 {
+			t.Errorf("%s reads %+v %+v, and after another's MSM %+v %+v", name, before, *before.Daemon, now, *now.Daemon)
+		}
 	}
 }
 

@@ -111,8 +111,8 @@ func (a *budget) take(user int, size int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.all > 0 && (size > a.all-a.used || size > a.user-a.of[user]) {
-		return fmt.Errorf("%w: %d %s more, this user has %d of the %d that he may and all have %d of %d",
-			backend.ErrOutOfMemory, size, a.what, a.of[user], a.user, a.used, a.all)
+		return fmt.Errorf("%w: %d %s more, this user has %d of the %d that he may, and all may have %d",
+			backend.ErrOutOfMemory, size, a.what, a.of[user], a.user, a.all)
 	}
 	a.used += size
 	a.of[user] += size

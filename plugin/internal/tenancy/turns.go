@@ -74,18 +74,22 @@ type queue struct {
 	user  *user
 	begun list.List // of *turn: calls that gave their turn away
 	fresh list.List // of *turn: calls that have had none
+	// calls is what its calls have had, loads left out: used is no count, for it is moved up.
+	calls backend.DeviceUsage
 }
 
 // turn is one call's. A call has one at a time, and gives it away and takes it back.
 type turn struct {
 	t     *turns
 	queue *queue
+	load  bool          // what hashes and checks points, and is no call
 	has   chan struct{} // closed when it has the turn
 	// keeps is until when the call computes without a look at others, since turns.made.
 	keeps atomic.Int64
 
 	// Under turns.mu.
 	waits    *list.Element // in its queue
+	asked    time.Time     // it waits since then
 	computes bool
 	since    time.Time     // since then its time is not counted yet
 	away     chan struct{} // while it has given it away: closed when that is over
@@ -111,27 +115,23 @@ func (t *turns) queue(number int) *queue {
 // enter waits for a turn, which leave ends. The context that it returns is for what
 // computes: there backend.Yield gives the turn to others.
 func (t *turns) enter(ctx context.Context, l *queue) (during context.Context, leave func(), err error) {
-	u, err := t.take(ctx, l)
-	if err != nil {
+	u := &turn{t: t, queue: l}
+	if err := u.take(ctx); err != nil {
 		return nil, nil, err
 	}
 	return backend.WithYield(ctx, u.pause), u.leave, nil
 }
 
-// take waits for a turn.
-func (t *turns) take(ctx context.Context, l *queue) (*turn, error) {
+// take waits for the turn, which leave ends.
+func (u *turn) take(ctx context.Context) error {
 	if err := backend.Ended(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	u := &turn{t: t, queue: l}
-	t.mu.Lock()
-	t.waitLocked(u)
-	t.nextLocked()
-	t.mu.Unlock()
-	if err := t.await(ctx, u); err != nil {
-		return nil, err
-	}
-	return u, nil
+	u.t.mu.Lock()
+	u.t.waitLocked(u)
+	u.t.nextLocked()
+	u.t.mu.Unlock()
+	return u.t.await(ctx, u)
 }
 
 // waitLocked has a call wait for a turn.
@@ -152,6 +152,7 @@ func (t *turns) waitLocked(u *turn) {
 		l.user.sessions = append(l.user.sessions, l)
 	}
 	u.has = make(chan struct{})
+	u.asked = time.Now()
 	l.waiting++
 	l.user.waiting++
 	t.waiting++
@@ -285,6 +286,12 @@ func (t *turns) giveLocked(u *turn) {
 	t.free--
 	u.computes = true
 	u.since = time.Now()
+	if !u.load {
+		u.queue.calls.Waited += u.since.Sub(u.asked)
+		if u.away == nil {
+			u.queue.calls.Calls++
+		}
+	}
 	u.keeps.Store(int64(u.since.Sub(t.made) + slice))
 	close(u.has)
 }
@@ -313,6 +320,9 @@ func (t *turns) settleLocked() {
 		u.since = now
 		u.queue.used += d
 		u.queue.user.used += d
+		if !u.load {
+			u.queue.calls.Busy += d
+		}
 	}
 }
 
@@ -401,6 +411,14 @@ func (u *turn) pause(ctx context.Context) error {
 func (t *turns) comesBeforeLocked(u *turn) bool {
 	next := t.bestLocked()
 	return next != nil && next.before(u) || t.leastRunningLocked() < u.queue.user.used
+}
+
+// of returns what the calls of a session have had until now, and how many wait.
+func (t *turns) of(l *queue) (had backend.DeviceUsage, waiting int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settleLocked()
+	return l.calls, l.waiting
 }
 
 // length returns how many calls wait.
