@@ -25,6 +25,8 @@ const (
 	ahead    = "prover/internal/resident/ahead.go"
 	assign   = "prover/internal/assignment/assignment.go"
 	schedule = "prover/internal/assignment/schedule.go"
+	lists    = "internal/files/list.go"
+	trusted  = "plugin/internal/trust/trust_unix.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -364,6 +366,14 @@ var mutants = []mutant{
 	{files, "time.Since(time.Unix(sys.Ctim.Unix())) < settled", "time.Since(time.Unix(sys.Ctim.Unix())) < 0", "TestTimeThatNobodySets"},
 	{files, "user: user, device", "device", "TestFiles"},
 	{files, "mtime: sys.Mtim, ctime: sys.Ctim,", "mtime: sys.Mtim,", "TestTimeThatNobodySets"},
+
+	// internal/files/list.go, plugin/internal/trust/trust_unix.go: what others may do with a file.
+	{lists, "r.Rest |= named & mask", "r.Rest |= named", "TestRights"},
+	{lists, "r.Rest |= named & mask", "r.Rest |= 0", "TestRights"},
+	{lists, "\tr.Group &= mask\n", "", "TestRights"},
+	{lists, "number != 0 && int64", "int64", "TestLists"},
+	{lists, "number != 0 && int64(number) != int64(user)", "number != 0", "TestLists"},
+	{trusted, "rights.Rest&files.MayWrite == 0 && priv", "priv", "TestAccessLists"},
 
 	// plugin/feed.go: scalars that come while the plugin computes.
 	{feeding, "chunkBytes / f.scalar * f.scalar", "chunkBytes", "TestFeed"},

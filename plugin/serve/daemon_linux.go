@@ -604,6 +604,9 @@ func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err
 	unix.Umask(mask)
 	if err == nil && group >= 0 {
 		if err = os.Chown(d.Socket, -1, group); err == nil {
+			err = trust.DropList(d.Socket) // else what the folder's default names may connect as well
+		}
+		if err == nil {
 			err = os.Chmod(d.Socket, 0o660)
 		}
 		if err != nil {

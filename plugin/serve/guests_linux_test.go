@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -381,6 +383,32 @@ func TestRefusedCalls(t *testing.T) {
 	}
 	if took := time.Since(began); took < 20*refusedCalls*time.Millisecond {
 		t.Errorf("21 refusals of a user who may make 1000 calls in a second took %v", took)
+	}
+}
+
+// TestSocketHasNoList: what the folder's default access control list names may not connect.
+func TestSocketHasNoList(t *testing.T) {
+	dir := t.TempDir()
+	all := make([]byte, 4)
+	for i, e := range [][2]byte{{1, 7}, {2, 7}, {4, 5}, {16, 7}, {32, 0}} {
+		all = append(all, e[0], 0, e[1], 0, 255, 255, 255, 255)
+		if i == 1 { // another user
+			copy(all[len(all)-4:], []byte{254, 255, 0, 0})
+		}
+	}
+	all[0] = 2
+	if err := unix.Setxattr(dir, "system.posix_acl_default", all, 0); errors.Is(err, unix.ENOTSUP) {
+		t.Skip("no access control lists on this file system: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{Socket: filepath.Join(dir, "d.sock"), Group: strconv.Itoa(os.Getegid())})
+	st, err := os.Lstat(d.path)
+	if err != nil || st.Mode().Perm() != 0o660 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	if _, err := unix.Getxattr(d.path, "system.posix_acl_access", nil); !errors.Is(err, unix.ENODATA) {
+		t.Errorf("the socket has a list: %v", err)
 	}
 }
 
