@@ -25,7 +25,6 @@ const (
 	ahead    = "prover/internal/resident/ahead.go"
 	assign   = "prover/internal/assignment/assignment.go"
 	schedule = "prover/internal/assignment/schedule.go"
-	memory   = "plugin/serve/memory_linux.go"
 	lists    = "internal/files/list.go"
 	trusted  = "plugin/internal/trust/trust_unix.go"
 )
@@ -231,10 +230,6 @@ var mutants = []mutant{
 	{admit, "\t\t\td.slow(s.ctx, of.calls, refusedCalls)\n", "", "TestRefusedCalls"},
 	{admit, "size += wire.MaxMessage", "size += 0", "TestCallsCount"},
 	{admit, "context.AfterFunc(ctx, func() { d.calls.give(of.user, size) })", "_ = size", "TestCallsCount"},
-
-	// plugin/serve/memory_linux.go: what stays behind.
-	{memory, "\t_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)\n", "", "TestMemoryIsHidden"},
-	{memory, "\t_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})\n", "", "TestMemoryIsHidden"},
 
 	// plugin/internal/tenancy/tenancy.go: bases that sessions share.
 	{tenancy, "d.Sessions, d.Resident, d.Recognised = s.sessions, s.resident-entryBytes*int64(len(s.kept)), s.hits",
