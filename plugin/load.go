@@ -351,11 +351,7 @@ func (l *load) abandon() {
 
 // sendFile sends the plugin the descriptor of a file of bases.
 func (c *Client) sendFile(b *backend.Bases) (*proto.FileSource, error) {
-	st, err := b.File.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("%w: bases file: %w", backend.ErrInvalidInput, err)
-	}
-	if !st.Mode().IsRegular() || !filesystem.Answers(b.File) {
+	if _, answers := filesystem.Look(b.File); !answers {
 		return nil, nil // read here: not even its descriptor goes to a process that others need
 	}
 	src := &proto.FileSource{Id: c.files.Add(1), Offset: uint64(b.FileOffset)}

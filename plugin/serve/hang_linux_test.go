@@ -1,13 +1,16 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,7 +21,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
-	"github.com/pippin-zk/pippin/plugin/internal/filesystem"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
@@ -38,12 +40,13 @@ const (
 	fuseInit    = 26
 )
 
-// hanging is a file system with one file, "key", that can be opened and looked at, but neither
-// read nor asked what it is.
-type hanging struct {
-	device *os.File
-	size   uint64
+// hangingEnv makes the test binary a file system, whose file has so many bytes.
+const hangingEnv = "PIPPIN_TEST_HANGING"
 
+// hanging is a file system with one file, "key", that can be opened and looked at, but neither
+// read nor asked what it is. It is a process, since one that waits for a file system of its own
+// cannot even be killed.
+type hanging struct {
 	mu    sync.Mutex
 	asked map[uint32][]uint32 // what each thread asked
 }
@@ -61,28 +64,47 @@ func mountHanging(t *testing.T, size int) (h *hanging, file string) {
 		device.Close()
 		t.Skip("mounting one: ", err)
 	}
-	h = &hanging{device: device, size: uint64(size), asked: map[uint32][]uint32{}}
-	served := make(chan struct{})
+	h = &hanging{asked: map[uint32][]uint32{}}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), hangingEnv+"="+strconv.Itoa(size))
+	cmd.ExtraFiles = []*os.File{device}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	device.Close()
+	if err != nil {
+		_ = unix.Unmount(dir, unix.MNT_DETACH)
+		t.Fatal(err)
+	}
+	heard := make(chan struct{})
 	go func() {
-		defer close(served)
-		h.serve()
+		defer close(heard)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var thread, what uint32
+			if _, err := fmt.Sscan(lines.Text(), &thread, &what); err == nil {
+				h.mu.Lock()
+				h.asked[thread] = append(h.asked[thread], what)
+				h.mu.Unlock()
+			}
+		}
 	}()
-	end := func() { _ = unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) } // and with it what hangs
-	late := time.AfterFunc(time.Minute, end)                                // or this process could not end
 	t.Cleanup(func() {
-		late.Stop()
-		end()
-		<-served
-		device.Close()
+		_ = cmd.Process.Kill() // and with it ends what hangs
+		<-heard
+		_ = cmd.Wait()
+		_ = unix.Unmount(dir, unix.MNT_DETACH)
 	})
 	return h, filepath.Join(dir, "key")
 }
 
-// serve answers requests until the file system is gone.
-func (h *hanging) serve() {
+// serveHanging answers requests for a while, whatever becomes of the test, and tells of them.
+func serveHanging(size uint64) {
+	time.AfterFunc(time.Minute, func() { os.Exit(1) })
+	const device = 3
 	b := make([]byte, 1<<17)
 	for {
-		_, err := unix.Read(int(h.device.Fd()), b)
+		_, err := unix.Read(device, b)
 		switch {
 		case err == nil:
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT):
@@ -91,22 +113,20 @@ func (h *hanging) serve() {
 			return
 		}
 		what, thread := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[32:])
-		h.mu.Lock()
-		h.asked[thread] = append(h.asked[thread], what)
-		h.mu.Unlock()
+		fmt.Println(thread, what)
 		if what == fuseForget || what == fuseRead || what == fuseStatfs {
 			continue
 		}
-		answer, status := h.answer(what, binary.LittleEndian.Uint64(b[16:]))
+		answer, status := answerHanging(what, binary.LittleEndian.Uint64(b[16:]), size)
 		head := binary.LittleEndian.AppendUint32(nil, uint32(16+len(answer)))
 		head = binary.LittleEndian.AppendUint32(head, uint32(-int32(status)))
 		head = append(head, b[8:16]...)
-		_, _ = unix.Write(int(h.device.Fd()), append(head, answer...))
+		_, _ = unix.Write(device, append(head, answer...))
 	}
 }
 
-// answer returns the answer about a node, 1 the folder and 2 the file.
-func (h *hanging) answer(what uint32, node uint64) (answer []byte, status unix.Errno) {
+// answerHanging returns the answer about a node, 1 the folder and 2 the file.
+func answerHanging(what uint32, node, bytes uint64) (answer []byte, status unix.Errno) {
 	words := func(w ...uint32) (b []byte) {
 		for _, v := range w {
 			b = binary.LittleEndian.AppendUint32(b, v)
@@ -116,7 +136,7 @@ func (h *hanging) answer(what uint32, node uint64) (answer []byte, status unix.E
 	attributes := func(node uint64) []byte {
 		mode, size := uint32(unix.S_IFDIR|0o755), uint64(0)
 		if node == 2 {
-			mode, size = unix.S_IFREG|0o644, h.size
+			mode, size = unix.S_IFREG|0o644, bytes
 		}
 		b := binary.LittleEndian.AppendUint64(nil, node)
 		b = binary.LittleEndian.AppendUint64(b, size)
@@ -156,8 +176,6 @@ func (h *hanging) by(others bool) (asked []uint32) {
 // TestFileElsewhere: the descriptor of a file on a file system that may not answer is not read: the
 // host is asked for the points.
 func TestFileElsewhere(t *testing.T) {
-	was := filesystem.Mounts
-	defer func() { filesystem.Mounts = was }()
 	on := &fake.Backend{}
 	h := serveByHand(t, on, on)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -165,16 +183,8 @@ func TestFileElsewhere(t *testing.T) {
 	}
 	const n = 10
 	f := plugintest.NewBN(n).File(t)
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		t.Fatal(err)
-	}
 	for id, kind := range []string{"ext4", "fuse"} {
-		line := fmt.Sprintf("1 1 %d:%d / / rw - %s none rw\n", unix.Major(st.Dev), unix.Minor(st.Dev), kind)
-		filesystem.Mounts = filepath.Join(t.TempDir(), "mounts")
-		if err := os.WriteFile(filesystem.Mounts, []byte(line), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		plugintest.On(t, f, kind)
 		if err := h.channel.Send(shm.Message{Kind: shm.KindFile, ID: uint64(id)}, f); err != nil {
 			t.Fatal(err)
 		}

@@ -344,11 +344,13 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 				f.Close()
 				return err
 			}
-			if filesystem.Answers(f) {
+			regular, answers := filesystem.Look(f)
+			if !regular {
+				go s.inbox.close(f)
+				return wire.Refused("the file of bases is not a regular one")
+			}
+			if answers {
 				defer s.inbox.close(f)
-				if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-					return wire.Refused("the file of bases is not a regular one")
-				}
 				bases.File, bases.FileOffset = f, int64(h.File.Offset) // Validate refuses one below 0
 			} else {
 				go s.inbox.close(f) // even that may wait

@@ -9,30 +9,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kinds are the file systems that the kernel answers for by itself, from a disk of this machine
-// or from memory. Others ask a process (FUSE) or another machine (NFS), or are made of such
+// kinds are the file systems that the kernel answers for by itself, from a disk of this machine;
+// files in memory are known otherwise. Others ask a process (FUSE) or another machine (NFS), or are made of such
 // ones (overlays): a thread that reads there may wait for ever, and no signal ends it.
-var kinds = map[string]bool{"ext2": true, "ext3": true, "ext4": true, "xfs": true, "btrfs": true, "tmpfs": true}
+var kinds = map[string]bool{"ext2": true, "ext3": true, "ext4": true, "xfs": true, "btrfs": true}
 
 // Mounts lists the mounts that this process sees, and System is where the kernel tells of disks.
 // Tests name others.
 var Mounts, System = "/proc/self/mountinfo", "/sys"
 
-// Answers reports whether a file is on a file system that always answers. It does not ask the
-// file system itself, not even for its kind, since that may already wait for ever.
-func Answers(f *os.File) bool {
+// Look reports whether a file is a regular one, and whether it is on a file system that always
+// answers. It does not ask the file system itself, not even for its kind, since that may already
+// wait for ever.
+func Look(f *os.File) (regular, answers bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return false
+		return false, false
 	}
 	var st unix.Statx_t
-	var failed error
+	var failed, noMemory error
 	err = raw.Control(func(fd uintptr) {
-		failed = unix.Statx(int(fd), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &st)
+		failed = unix.Statx(int(fd), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MNT_ID, &st)
+		_, noMemory = unix.FcntlInt(fd, unix.F_GET_SEALS, 0) // which only files in memory have
 	})
-	if err != nil || failed != nil {
-		return false
+	if err != nil || failed != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false, false
 	}
+	return true, noMemory == nil || onMachine(&st)
+}
+
+// onMachine reports whether a file is on a file system of kinds.
+func onMachine(st *unix.Statx_t) bool {
 	device := strconv.Itoa(int(st.Dev_major)) + ":" + strconv.Itoa(int(st.Dev_minor))
 	id := ""
 	if st.Mask&unix.STATX_MNT_ID != 0 {

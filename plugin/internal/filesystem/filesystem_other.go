@@ -4,5 +4,5 @@ package filesystem
 
 import "os"
 
-// Answers says no: there are no plugins that could read the file.
-func Answers(*os.File) bool { return false }
+// Look says no: there are no plugins that could read the file.
+func Look(*os.File) (regular, answers bool) { return false, false }
