@@ -18,7 +18,8 @@ type Usage struct {
 	Daemon  *DaemonUsage  // nil unless the backend is a daemon's
 }
 
-// DaemonUsage is what the sessions of a daemon have together at present.
+// DaemonUsage is what the sessions of a daemon have together at present. A user other than the
+// daemon's own sees his session alone, here and in Devices.
 type DaemonUsage struct {
 	Sessions int
 	Resident int64 // bytes of bases that are loaded

@@ -652,7 +652,7 @@ func TestOutOfSharedMemory(t *testing.T) {
 
 // TestArenasAreGivenUp: an arena that the pool drops is unmapped by the plugin too.
 func TestArenasAreGivenUp(t *testing.T) {
-	s := spec(t, "")
+	s := spec(t, "dumps") // its memory is looked at
 	s.Budget = 8 << 20
 	c := mustOpen(t, s)
 	b := plugintest.NewBN(200_000)

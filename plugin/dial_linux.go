@@ -171,7 +171,7 @@ func socketOwner(path string) (owner int, err error) {
 			return 0, unreached(err)
 		}
 		sys, ok := st.Sys().(*syscall.Stat_t)
-		if !ok || !st.IsDir() || st.Mode().Perm()&0o022 != 0 || owner >= 0 && owner != int(sys.Uid) ||
+		if !ok || !st.IsDir() || trust.OthersWrite(dir, st) || owner >= 0 && owner != int(sys.Uid) ||
 			sys.Uid == 0 || int(sys.Uid) == os.Geteuid() {
 			return 0, fmt.Errorf("others could have put the socket there: %w", terr)
 		}

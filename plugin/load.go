@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"sync"
 
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/filesystem"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
@@ -32,8 +34,9 @@ type load struct {
 // maxChunks bounds the number of chunks under way, however small they are.
 const maxChunks = 16
 
-// LoadBases implements backend.Backend. The plugin reads a regular file by itself. Other bases go
-// through a bounded piece of shared memory, chunk by chunk, and are not read afterwards.
+// LoadBases implements backend.Backend. The plugin reads a regular file by itself if its file
+// system always answers. Other bases go through a bounded piece of shared memory, chunk by chunk,
+// and are not read afterwards.
 func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.BasesID, err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
@@ -72,7 +75,7 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 		c.loads.Release(1)
 	}()
 	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: header}})
-	if header.File == nil && l.asked(feeding, header.Digest) {
+	if header.File == nil && len(header.Digest) == 0 || l.asked(feeding) {
 		if err = l.feed(feeding, &b); context.Cause(feeding) == errEnded {
 			err = nil // the answer is here already
 		} else if run.Err() != nil {
@@ -137,11 +140,8 @@ func digestOf(ctx context.Context, b *backend.Bases) ([]byte, error) {
 }
 
 // asked waits until the plugin asks for the points, and reports whether it did. It does not ask if
-// it knows their digest or has failed.
-func (l *load) asked(ctx context.Context, digest []byte) bool {
-	if len(digest) == 0 {
-		return true
-	}
+// it knows their digest, reads them from their file, or has failed.
+func (l *load) asked(ctx context.Context) bool {
 	select {
 	case <-l.wanted:
 		return true
@@ -179,7 +179,7 @@ func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 			buf.Release()
 		}
 	}()
-	for piece, err := range b.All() {
+	for piece, err := range pieces(ctx, b) {
 		if err != nil {
 			return err
 		}
@@ -209,6 +209,54 @@ func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 	}
 	buf = nil
 	return nil
+}
+
+// pieces yields the bytes of bases until ctx ends. A file may be on a file system that does not
+// answer, so it is read by a goroutine that nobody waits for then. It has memory for itself, and
+// a file that is closed meanwhile is closed after its read.
+func pieces(ctx context.Context, b *backend.Bases) iter.Seq2[[]byte, error] {
+	if b.File == nil {
+		return b.All()
+	}
+	type piece struct {
+		bytes []byte
+		err   error
+	}
+	return func(yield func([]byte, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		read, used := make(chan piece), make(chan struct{})
+		go func() {
+			defer close(read)
+			for p, err := range b.All() {
+				select {
+				case read <- piece{p, err}:
+				case <-ctx.Done():
+					return
+				}
+				select {
+				case <-used:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		for {
+			select {
+			case p, more := <-read:
+				if !more || !yield(p.bytes, p.err) {
+					return
+				}
+				select {
+				case used <- struct{}{}:
+				case <-ctx.Done():
+				}
+			case <-ctx.Done():
+				yield(nil, backend.Ended(ctx))
+				return
+			}
+		}
+	}
 }
 
 // sendChunk sends the filled bytes of a buffer. After an error the buffer still belongs to the
@@ -303,12 +351,8 @@ func (l *load) abandon() {
 
 // sendFile sends the plugin the descriptor of a file of bases.
 func (c *Client) sendFile(b *backend.Bases) (*proto.FileSource, error) {
-	st, err := b.File.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("%w: bases file: %w", backend.ErrInvalidInput, err)
-	}
-	if !st.Mode().IsRegular() {
-		return nil, nil // not a regular file: it is read here
+	if _, answers := filesystem.Look(b.File); !answers {
+		return nil, nil // read here: not even its descriptor goes to a process that others need
 	}
 	src := &proto.FileSource{Id: c.files.Add(1), Offset: uint64(b.FileOffset)}
 	f, err := readOnly(b.File)

@@ -1,3 +1,3 @@
 // Package files finds folders and files of a user: how much room there is, what a path
-// really names, and where a cluster's data are.
+// really names, who else may read or write it, and where a cluster's data are.
 package files

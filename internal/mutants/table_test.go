@@ -25,6 +25,8 @@ const (
 	ahead    = "prover/internal/resident/ahead.go"
 	assign   = "prover/internal/assignment/assignment.go"
 	schedule = "prover/internal/assignment/schedule.go"
+	lists    = "internal/files/list.go"
+	trusted  = "plugin/internal/trust/trust_unix.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -225,6 +227,7 @@ var mutants = []mutant{
 	{admit, "if d.users.Load() > 1 {", "if false {", "TestFloods"},
 	{admit, "if d.users.Load() > 1 {", "if true {", "TestFloods"},
 	{admit, "d.slow(s.ctx, of.calls, 1)", "d.slow(ctx, of.calls, 1)", "TestFloods"},
+	{admit, "\t\t\td.slow(s.ctx, of.calls, refusedCalls)\n", "", "TestRefusedCalls"},
 	{admit, "size += wire.MaxMessage", "size += 0", "TestCallsCount"},
 	{admit, "context.AfterFunc(ctx, func() { d.calls.give(of.user, size) })", "_ = size", "TestCallsCount"},
 
@@ -293,8 +296,14 @@ var mutants = []mutant{
 	{session, "if s.quota > 0 && size > s.quota-s.held {", "if false {", "TestQuota"},
 	{session, "if s.quota > 0 && size > s.quota-s.held {", "if s.quota > 0 && size > s.quota {", "TestQuota"},
 	{session, "\ts.held -= size\n", "", "TestQuota"},
+	{session, "if s.user == s.s.o.Owner {", "if true {", "TestCountersAreOnesOwn"},
+	{session, "if s.user == s.s.o.Owner {", "if false {", "TestCountersAreOnesOwn"},
+	{session, "\ts.bases -= e.size\n", "", "TestCountersAreOnesOwn"},
+	{turns, "if !u.load {\n\t\tu.queue.calls.Waited", "if true {\n\t\tu.queue.calls.Waited", "TestCountersAreOnesOwn"},
+	{turns, "\t\t\tu.queue.calls.Busy += d\n", "", "TestCountersAreOnesOwn"},
+	{tenancy, "\t\t\t\to.hits++\n", "", "TestCountersAreOnesOwn"},
 	{session, "if err != nil {\n\t\ts.give(b.Size())", "if err != nil {", "TestQuota"},
-	{session, "s.give(e.size)\n\ts.s.release", "s.s.release", "TestQuota"},
+	{session, "s.give(e.size)\n\ts.mu.Lock", "s.mu.Lock", "TestQuota"},
 	{session, "\ts.s.release(e, s.user)\n", "", "TestRoom"},
 	{session, "if err := s.s.reserve(s.user, size); err != nil {\n\t\ts.give(size)",
 		"if err := s.s.reserve(s.user, size); err != nil {", "TestRoom"},
@@ -327,29 +336,44 @@ var mutants = []mutant{
 	{turns, "if len(t.users) > 0 {\n\t\t\tleast", "if false {\n\t\t\tleast", "TestTurns"},
 	{turns, "min(max(l.user.used, least), least+slice)", "max(l.user.used, least)", "TestWhoseTurn"},
 	{turns, "min(max(l.user.used, least), least+slice)", "min(l.user.used, least+slice)", "TestWhoseTurn"},
-	{turns, "l.used = max(l.used, t.leastOfLocked(l.user))", "l.used += 0", "TestWhoseTurn"},
-	{turns, "u.away == nil && u.queue.user.running == 0 {", "u.away == nil {", "TestPatience"},
-	{turns, "if i := slices.Index(t.waiting, u); i >= 0 {\n\t\t\tt.dropLocked(i)\n\t\t} else {\n\t\t\tt.endLocked(u)\n\t\t}",
-		"if i := slices.Index(t.waiting, u); i >= 0 {\n\t\t\tt.dropLocked(i)\n\t\t}", "TestTurnThatComesTooLate"},
-	{turns, "len(t.waiting) > 0 || len(t.users) > 1", "len(t.waiting) > 0", "TestOnesCallsSlowAnothers"},
-	{turns, "(u.away == nil || !t.yieldsLocked(u))", "true", "TestHeavyWaits"},
-	{turns, "(u.away == nil || !t.yieldsLocked(u))", "u.away == nil", "TestYield"},
-	{turns, "r.queue.user.used < u.queue.user.used })", "false })", "TestHeavyWaits"},
-	{turns, "a.user.used < b.user.used || a.user == b.user && a.used < b.used", "a.used < b.used", "TestTurns"},
-	{turns, "a.user.used < b.user.used || a.user == b.user && a.used < b.used", "a.user.used < b.user.used", "TestWhoseTurn"},
+	{turns, "if others := l.user.sessions; len(others) > 0 {", "if others := l.user.sessions; len(others) < 0 {", "TestWhoseTurn"},
+	{turns, "if of.running > 0 || of.more != nil", "if of.more != nil", "TestPatience"},
+	{turns, "\tt.unhopeLocked(u.queue.user)\n", "", "TestPatienceBeginsAnew"},
+	{turns, "\t\tt.unhopeLocked(l.user)\n", "", "TestPatience"},
+	{turns, "\tt.nextLocked()\n\tt.hopeLocked(u.queue.user)\n", "\tt.nextLocked()\n", "TestPatienceBeginsAnew"},
+	{turns, "if u.waits != nil {\n\t\t\tt.dropLocked(u)\n\t\t} else {\n\t\t\tt.endLocked(u)\n\t\t}",
+		"if u.waits != nil {\n\t\t\tt.dropLocked(u)\n\t\t}", "TestTurnThatComesTooLate"},
+	{turns, "t.waiting > 0 || len(t.users) > 1", "t.waiting > 0", "TestOnesCallsSlowAnothers"},
+	{turns, "yields && t.cpu ||", "", "TestNoneBeginsBesideLess"},
+	{turns, "yields && t.cpu ||", "yields ||", "TestNoneBeginsBesideLess"},
+	{turns, "t.nextOfLocked(of, yields)", "t.nextOfLocked(of, false)", "TestHeavyWaits"},
+	{turns, "if first == nil || onlyNew {", "if onlyNew {", "TestTurns"},
+	{turns, "if first == nil || onlyNew {", "if next := l.fresh.Front(); next != nil {", "TestBegunCallsGoFirst"},
+	{turns, "next == nil || l.used < next.queue.used", "next == nil", "TestWhoseTurn"},
+	{turns, "t.leastRunningLocked() < u.queue.user.used", "false", "TestOnesCallsSlowAnothers"},
+	{turns, "a.user.used < b.user.used || a.user == b.user && a.used < b.used", "a.user.used < b.user.used", "TestSessionsShare"},
 	{turns, "\t\tu.since = now\n", "", "TestTimeIsCountedOnce"},
 	{turns, "\t\tu.queue.used += d\n", "", "TestTimeIsCountedOnce"},
 	{turns, "\t\tu.queue.user.used += d\n", "", "TestTurns"},
-	{turns, "t.users = slices.DeleteFunc(t.users, func(c *claim) bool { return c == user })", "_ = user", "TestTurns"},
+	{turns, "t.users = slices.DeleteFunc(t.users, func(u *user) bool { return u == l.user })", "_ = l", "TestTurns"},
+	{turns, "l.user.sessions = slices.DeleteFunc(l.user.sessions, func(q *queue) bool { return q == l })", "_ = l", "TestSessionsShare"},
 	{turns, "\tu.over = true\n", "", "TestCallThatEndsWhileItIsAway"},
-	{turns, "\tt.forgetLocked(u.queue.user)\n}\n\n// pause", "}\n\n// pause", "TestCallThatEndsWhileItIsAway"},
-	{turns, "time.Since(u.began) < slice ||", "false ||", "TestSlice"},
+	{turns, "\tt.forgetLocked(u.queue)\n}\n\n// pause", "}\n\n// pause", "TestCallThatEndsWhileItIsAway"},
+	{turns, "if int64(time.Since(t.made)) < u.keeps.Load() {", "if false {", "TestSlice"},
 	{turns, "if err == nil && u.over {", "if false {", "TestCallThatEndsWhileItIsAway"},
 
 	// plugin/internal/tenancy/file_linux.go: bases known by their file.
 	{files, "time.Since(time.Unix(sys.Ctim.Unix())) < settled", "time.Since(time.Unix(sys.Ctim.Unix())) < 0", "TestTimeThatNobodySets"},
 	{files, "user: user, device", "device", "TestFiles"},
 	{files, "mtime: sys.Mtim, ctime: sys.Ctim,", "mtime: sys.Mtim,", "TestTimeThatNobodySets"},
+
+	// internal/files/list.go, plugin/internal/trust/trust_unix.go: what others may do with a file.
+	{lists, "r.Rest |= named & mask", "r.Rest |= named", "TestRights"},
+	{lists, "r.Rest |= named & mask", "r.Rest |= 0", "TestRights"},
+	{lists, "\tr.Group &= mask\n", "", "TestRights"},
+	{lists, "number != 0 && int64", "int64", "TestLists"},
+	{lists, "number != 0 && int64(number) != int64(user)", "number != 0", "TestLists"},
+	{trusted, "rights.Rest&files.MayWrite == 0 && priv", "priv", "TestAccessLists"},
 
 	// plugin/feed.go: scalars that come while the plugin computes.
 	{feeding, "chunkBytes / f.scalar * f.scalar", "chunkBytes", "TestFeed"},

@@ -3,9 +3,12 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -131,12 +134,16 @@ func Describe(name string, i backend.Info) BackendInfo {
 }
 
 // running returns the SHA-256 of the file that a process runs, whatever was put in its
-// place since; "" where the system does not show it.
+// place since. The system shows the file of a plugin, whose memory is hidden, to root alone:
+// for others it is the one that has the plugin's name now. It is "" where there is none.
 func running(pid int) string {
 	if pid == 0 {
 		return ""
 	}
 	f, err := os.Open(fmt.Sprintf("/proc/%d/exe", pid))
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = os.Open(startedAs(pid))
+	}
 	if err != nil {
 		return ""
 	}
@@ -146,4 +153,14 @@ func running(pid int) string {
 		return ""
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// startedAs returns the path by which a process was started, "" where it is none or not
+// absolute.
+func startedAs(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if path, _, _ := strings.Cut(string(b), "\x00"); filepath.IsAbs(path) {
+		return path
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -52,5 +53,25 @@ func TestFields(t *testing.T) {
 	}
 	if m := cpuModel("", "?"); m != "?" {
 		t.Errorf("model %q", m)
+	}
+}
+
+// TestStartedAs: what a process was started as is told by an absolute path alone.
+func TestStartedAs(t *testing.T) {
+	for _, name := range []string{"/bin/sleep", "sleep"} {
+		cmd := exec.Command("/bin/sleep", "60")
+		cmd.Args[0] = name
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if name[0] == '/' {
+			want = name
+		}
+		if got := startedAs(cmd.Process.Pid); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	}
 }

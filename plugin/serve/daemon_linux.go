@@ -169,7 +169,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	} else {
 		served.files = newBudget("open files", 0, 0)
 	}
-	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
+	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Owner: os.Geteuid(), Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
 		o.Room = half // the system ends a process that has no more
 		o.Keep = min(o.Keep, half)
@@ -604,6 +604,9 @@ func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err
 	unix.Umask(mask)
 	if err == nil && group >= 0 {
 		if err = os.Chown(d.Socket, -1, group); err == nil {
+			err = trust.DropList(d.Socket) // else what the folder's default names may connect as well
+		}
+		if err == nil {
 			err = os.Chmod(d.Socket, 0o660)
 		}
 		if err != nil {

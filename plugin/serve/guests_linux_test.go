@@ -7,7 +7,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +24,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/tenancy"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
@@ -360,6 +364,76 @@ func TestFloods(t *testing.T) {
 	d.leave(other)
 	of.calls.SetLimit(0.01) // nobody who is alone is held up by it
 	twenty()
+}
+
+// TestRefusedCalls: who calls again and again although his calls have all the memory that they
+// may is held up, for a refusal takes time of processors as well.
+func TestRefusedCalls(t *testing.T) {
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.calls.all, d.calls.user = 1, 1 })
+	of := newAccount()
+	of.calls.SetLimit(1000)
+	of.calls.SetBurst(refusedCalls)
+	d.users.Store(2)
+	admit := d.admit(&server{ctx: ctx, account: of})
+	began := time.Now()
+	for range 21 {
+		if _, err := admit(ctx, &tap.Info{}); err == nil {
+			t.Fatal("it is admitted")
+		}
+	}
+	if took := time.Since(began); took < 20*refusedCalls*time.Millisecond {
+		t.Errorf("21 refusals of a user who may make 1000 calls in a second took %v", took)
+	}
+}
+
+// TestSocketHasNoList: what the folder's default access control list names may not connect.
+func TestSocketHasNoList(t *testing.T) {
+	dir := t.TempDir()
+	all := make([]byte, 4)
+	for i, e := range [][2]byte{{1, 7}, {2, 7}, {4, 5}, {16, 7}, {32, 0}} {
+		all = append(all, e[0], 0, e[1], 0, 255, 255, 255, 255)
+		if i == 1 { // another user
+			copy(all[len(all)-4:], []byte{254, 255, 0, 0})
+		}
+	}
+	all[0] = 2
+	if err := unix.Setxattr(dir, "system.posix_acl_default", all, 0); errors.Is(err, unix.ENOTSUP) {
+		t.Skip("no access control lists on this file system: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{Socket: filepath.Join(dir, "d.sock"), Group: strconv.Itoa(os.Getegid())})
+	st, err := os.Lstat(d.path)
+	if err != nil || st.Mode().Perm() != 0o660 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	if _, err := unix.Getxattr(d.path, "system.posix_acl_access", nil); !errors.Is(err, unix.ENODATA) {
+		t.Errorf("the socket has a list: %v", err)
+	}
+}
+
+// TestSpy: a ping tells a guest nothing of another session, and the owner what all did.
+func TestSpy(t *testing.T) {
+	for name, owner := range map[string]int{"the owner": os.Geteuid(), "a guest": os.Geteuid() + 1} {
+		b := &fake.Backend{}
+		d := startDaemon(t, b, wire.Daemon{}, func(d *daemon) {
+			if owner != os.Geteuid() {
+				d.shared = tenancy.New(b, tenancy.Options{Owner: owner})
+			}
+		})
+		victim, spy := mustOpen(t, d.spec()), mustOpen(t, d.spec())
+		looks := func() backend.Usage {
+			if err := spy.Ping(ctx); err != nil {
+				t.Fatal(err)
+			}
+			return spy.Usage()
+		}
+		before := looks()
+		plugintest.Check(t, victim, 1000)
+		if now := looks(); reflect.DeepEqual(now, before) != (owner != os.Geteuid()) || now.Daemon.Sessions == 0 {
+			t.Errorf("%s reads %+v %+v, and after another's MSM %+v %+v", name, before, *before.Daemon, now, *now.Daemon)
+		}
+	}
 }
 
 // TestFilesCount: descriptors that nobody asks for count for their user, as sessions do.

@@ -60,10 +60,13 @@ var _ = [maxDecoded - wire.MaxWeight]struct{}{}
 const (
 	callRate  = 2000 // calls through gRPC
 	callBurst = 500
-	laneRate  = 5000 // calls in lanes
-	laneBurst = 100
-	byteRate  = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
-	byteBurst = wire.MaxMessage
+	// refusedCalls is how many calls one counts as that is refused because calls of its user
+	// have all the memory that they may: who tries again at once is slowed down.
+	refusedCalls = 10
+	laneRate     = 5000 // calls in lanes
+	laneBurst    = 100
+	byteRate     = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
+	byteBurst    = wire.MaxMessage
 )
 
 // account is what the sessions of one user share.
@@ -108,8 +111,8 @@ func (a *budget) take(user int, size int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.all > 0 && (size > a.all-a.used || size > a.user-a.of[user]) {
-		return fmt.Errorf("%w: %d %s more, this user has %d of the %d that he may and all have %d of %d",
-			backend.ErrOutOfMemory, size, a.what, a.of[user], a.user, a.used, a.all)
+		return fmt.Errorf("%w: %d %s more, this user has %d of the %d that he may, and all may have %d",
+			backend.ErrOutOfMemory, size, a.what, a.of[user], a.user, a.all)
 	}
 	a.used += size
 	a.of[user] += size

@@ -47,6 +47,7 @@ func (d *daemon) admit(s *server) tap.ServerInHandle {
 			size += wire.MaxMessage // its requests are not received one after the other
 		}
 		if err := d.calls.take(of.user, size); err != nil {
+			d.slow(s.ctx, of.calls, refusedCalls)
 			return ctx, wire.ToStatus(err)
 		}
 		context.AfterFunc(ctx, func() { d.calls.give(of.user, size) })

@@ -73,6 +73,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 			gone()
 			return wire.Refused("arena %d: %v", r.Arena, err)
 		}
+		lock(mem, s.log)
 		m := &mapped{mem: mem, answers: r.Answers, refs: 1, gone: gone}
 		if u, ok := backend.As[ArenaUser](b); ok && !r.Answers {
 			if m.detach, err = u.AttachArena(mem.Bytes()); err != nil {

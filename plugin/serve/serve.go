@@ -36,6 +36,8 @@ type UsageWatcher interface {
 // reaches the host in words. What the process writes to stdout or stderr goes
 // to the host's log. Plugin returns when the host is done with the plugin and
 // exits the process when the host dies, or when it was not started by a host.
+// Other processes of its user cannot read its memory, and it leaves no core file
+// (AllowDumps).
 // The options are added to the gRPC server's, such as
 //
 //	grpc.StatsHandler(otelgrpc.NewServerHandler())

@@ -24,6 +24,7 @@ const orphanGrace = 2 * time.Second
 
 // serve runs the plugin until the host is done with it.
 func serve(open Opener, options []grpc.ServerOption) error {
+	hide()
 	if len(os.Args) == 3 && os.Args[1] == wire.ServeArgument {
 		return serveDaemon(open, os.Args[2], options)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +27,10 @@ var ctx = context.Background()
 func TestMain(m *testing.M) {
 	if os.Getenv(proverEnv) != "" {
 		proverMain(os.Args[1])
+		return
+	}
+	if size, err := strconv.ParseUint(os.Getenv(hangingEnv), 10, 64); err == nil {
+		serveHanging(size)
 		return
 	}
 	code := m.Run()

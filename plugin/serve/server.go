@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/filesystem"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
@@ -343,18 +344,25 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 				f.Close()
 				return err
 			}
-			defer s.inbox.close(f)
-			if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+			regular, answers := filesystem.Look(f)
+			if !regular {
+				go s.inbox.close(f)
 				return wire.Refused("the file of bases is not a regular one")
 			}
-			bases.File, bases.FileOffset = f, int64(h.File.Offset) // Validate refuses one below 0
-		} else {
+			if answers {
+				defer s.inbox.close(f)
+				bases.File, bases.FileOffset = f, int64(h.File.Offset) // Validate refuses one below 0
+			} else {
+				go s.inbox.close(f) // even that may wait
+			}
+		}
+		if bases.File == nil {
 			bases.Pieces = in.pieces
 		}
 		if err := bases.Validate(); err != nil {
 			return wire.Refused("%v", err)
 		}
-		in.left, in.ask = bases.Size(), bases.Memo != nil
+		in.left, in.ask = bases.Size(), bases.Memo != nil || h.File != nil
 		go in.read(cancel)
 		id, err := b.LoadBases(ctx, bases)
 		if err != nil {

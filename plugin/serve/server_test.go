@@ -515,6 +515,7 @@ func TestFilesOfBasesCount(t *testing.T) {
 	}
 	const n = 10
 	f := plugintest.NewBN(n).File(t)
+	plugintest.On(t, f, "ext4")
 	send := func(id uint64) {
 		if err := h.channel.Send(shm.Message{Kind: shm.KindFile, ID: id}, f); err != nil {
 			t.Fatal(err)

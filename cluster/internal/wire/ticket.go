@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/files"
 )
 
 // Ticket is what one needs to take part in a cluster. It is a secret: whoever has a
@@ -82,7 +83,11 @@ func ReadTicket(path string) (t Ticket, err error) {
 	if err != nil {
 		return t, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
-	if runtime.GOOS != "windows" && st.Mode().Perm()&0o077 != 0 {
+	rights, err := files.RightsOf(path, st)
+	if err != nil {
+		return t, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	if runtime.GOOS != "windows" && rights.Others(files.MayAll) {
 		return t, fmt.Errorf("%w: other users may read or write %s, which has secrets: chmod 600 it", backend.ErrInvalidInput, path)
 	}
 	text, err := os.ReadFile(path)

@@ -2,6 +2,8 @@
 // their environment asks for:
 //
 //	PIPPIN_PLUGIN_METRICS         address of metrics, see metrics.Listen
+//	PIPPIN_PLUGIN_DUMPS           1: see serve.AllowDumps
+//	PIPPIN_PLUGIN_LOCK            1: see serve.LockArenas
 //	OTEL_EXPORTER_OTLP_ENDPOINT   where spans are sent, with the other
 //	                              variables of OpenTelemetry's OTLP exporter
 package telemetry
@@ -36,6 +38,12 @@ func traced() bool {
 
 // Serve calls serve.Plugin, with metrics and traces if they are asked for.
 func Serve(open serve.Opener) {
+	if os.Getenv("PIPPIN_PLUGIN_DUMPS") == "1" {
+		serve.AllowDumps()
+	}
+	if os.Getenv("PIPPIN_PLUGIN_LOCK") == "1" {
+		serve.LockArenas()
+	}
 	open = metrics.Plugin(os.Getenv("PIPPIN_PLUGIN_METRICS"), open)
 	if !traced() {
 		serve.Plugin(open)

@@ -54,8 +54,9 @@ const (
 	memoryLimit = 600 << 20
 	points      = 1 << 10
 	// anotherLimit is how long a session may take that begins meanwhile, with its first
-	// answer; it is checked with -p99.
+	// answer, and crowdedLimit how long beside a crowd; they are checked with -p99.
 	anotherLimit = 2 * time.Second
+	crowdedLimit = 200 * time.Millisecond
 	nobody       = 65534
 	members      = 54321
 )
@@ -213,7 +214,11 @@ func TestAttacks(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := start(t, exe, at)
-			all = append(all, d.under(t, dir, name, bases, scalars, want))
+			m := d.under(t, dir, name, bases, scalars, want)
+			all = append(all, m)
+			if idle := all[0]; *p99 > 0 && idle.Attack == "" && crowded(name) && (m.Median > 2*idle.Median || m.P99 > 2*idle.P99) {
+				t.Errorf("%.1f ms in the median and %.1f of 99 in 100, without a crowd %.1f and %.1f", m.Median, m.P99, idle.Median, idle.P99)
+			}
 		})
 	}
 	if *record != "" {
@@ -229,6 +234,9 @@ func TestAttacks(t *testing.T) {
 		}
 	}
 }
+
+// crowded reports whether an attack keeps to all limits, so that others are to notice little.
+func crowded(name string) bool { return strings.HasPrefix(name, "crowd") }
 
 func load(t *testing.T, b backend.Backend, bases backend.Bases) backend.BasesID {
 	t.Helper()
@@ -315,8 +323,12 @@ func (d *daemon) under(t *testing.T, dir, name string, bases backend.Bases, scal
 				t.Fatal("wrong answer in another session")
 			}
 			another.Close()
-			if m.Another = time.Since(at).Seconds(); *p99 > 0 && m.Another > anotherLimit.Seconds() {
-				t.Errorf("another session and its first answer took %.1f s, want %v", m.Another, anotherLimit)
+			most := anotherLimit
+			if crowded(name) {
+				most = crowdedLimit
+			}
+			if m.Another = time.Since(at).Seconds(); *p99 > 0 && m.Another > most.Seconds() {
+				t.Errorf("another session and its first answer took %.2f s, want %v", m.Another, most)
 			}
 		case <-time.After(2 * time.Millisecond):
 			at := time.Now()

@@ -49,6 +49,9 @@ var attacks = map[string]func(ctx context.Context, path string, requests int) er
 	"lanes":     manyLanes,
 	"frames":    frames,
 	"files":     openFiles,
+	"crowd_1":   crowd(1),
+	"crowd_4":   crowd(4),
+	"crowd_16":  crowd(16),
 }
 
 // many runs f in n goroutines until ctx ends.
@@ -855,6 +858,31 @@ func work(ctx context.Context, path string, _ int) error {
 		}
 	})
 	return nil
+}
+
+// crowd keeps to the protocol and to every limit: that many sessions, each with as many calls
+// on their way as one may have but for a few.
+func crowd(sessions int) func(context.Context, string, int) error {
+	const calls, count, steps = 60, 1 << 16, 100
+	return func(ctx context.Context, path string, _ int) error {
+		many(ctx, sessions, func(int) {
+			h, err := open(path)
+			if err != nil {
+				pause(ctx, 20*time.Millisecond)
+				return
+			}
+			defer h.close()
+			space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: count})
+			if err != nil {
+				pause(ctx, 20*time.Millisecond)
+				return
+			}
+			all := vector(space.Space, count)
+			long := slices.Repeat([]backend.Step{backend.Invert{Dst: all, Src: all}}, steps)
+			many(ctx, calls, func(int) { _, _ = h.Run(ctx, request(long)) })
+		})
+		return nil
+	}
 }
 
 // generatorOfBLS12381 returns that of G1.

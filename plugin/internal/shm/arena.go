@@ -99,5 +99,8 @@ func newMapping(f *os.File, size uint64, writable bool) (*Mapping, error) {
 // AttachAnswers made the mapping.
 func (m *Mapping) Bytes() []byte { return m.mem }
 
+// Lock keeps the memory from being swapped to a disk, until Close.
+func (m *Mapping) Lock() error { return lock(m.mem) }
+
 // Close unmaps the memory.
 func (m *Mapping) Close() { m.close.Do(func() { unmap(m.mem) }) }

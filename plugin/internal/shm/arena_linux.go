@@ -149,6 +149,8 @@ func populate(mem []byte, how int) error {
 	return nil
 }
 
+func lock(mem []byte) error { return unix.Mlock(mem) }
+
 func unmap(mem []byte) { _ = unix.Munmap(mem) }
 
 // memoryError sorts a system's refusal into lack of a feature or of memory.

@@ -20,6 +20,7 @@ func unsupported() error {
 func create(int, bool) (*os.File, []byte, error)      { return nil, nil, unsupported() }
 func attach(*os.File, int, bool) ([]byte, error)      { return nil, unsupported() }
 func unmap([]byte)                                    {}
+func lock([]byte) error                               { return unsupported() }
 func socketpair() (ours, theirs *os.File, _ error)    { return nil, nil, unsupported() }
 func rights(*os.File) []byte                          { return nil }
 func futexWait(*atomic.Uint32, uint32, time.Duration) {}

@@ -26,8 +26,8 @@ func (s *Shared) reserve(user int, size int64) error {
 		s.mu.Lock()
 		err := s.fitsUserLocked(user, size)
 		if used := s.resident + s.room.apart; err == nil && s.o.Room > 0 && size > s.o.Room-used {
-			err = fmt.Errorf("%w: %d bytes, and bases and vectors of all sessions are %d of the %d that there may be",
-				backend.ErrOutOfMemory, size, used, s.o.Room)
+			err = fmt.Errorf("%w: %d bytes, more than is left of the %d that bases and vectors of all sessions may have",
+				backend.ErrOutOfMemory, size, s.o.Room)
 		}
 		if err == nil {
 			s.room.apart += size
@@ -83,7 +83,7 @@ func (s *Shared) takeCopy(user int, size int64) (int64, error) {
 	left := min(s.o.Copies-s.room.copying, s.o.UserCopies-s.room.copyingOf[user])
 	n = min(n, max(leastCopy, left/4/leastCopy*leastCopy))
 	if n > left {
-		return 0, fmt.Errorf("%w: %d bytes to hash bases in, and loads use %d of %d", backend.ErrOutOfMemory, n, s.room.copying, s.o.Copies)
+		return 0, fmt.Errorf("%w: %d bytes to hash bases in, more than is left of %d", backend.ErrOutOfMemory, n, s.o.Copies)
 	}
 	s.room.copying += n
 	s.room.copyingOf[user] += n

@@ -22,9 +22,11 @@ type Session struct {
 	queue *queue                       // of calls
 	loads *queue                       // of loads
 	kept  *resident.Set[*entry, space] // spaces by the backend's ids
+	hits  uint64                       // loads that found their bases there, under Shared.mu
 
-	mu   sync.Mutex
-	held int64 // bytes of bases and spaces
+	mu    sync.Mutex
+	held  int64 // bytes of bases and spaces
+	bases int64 // of these, of bases
 }
 
 // space is a space of the backend's.
@@ -69,8 +71,27 @@ func (s *Session) Ping(ctx context.Context) error {
 // backend that is shared is for whoever owns that to see.
 func (s *Session) Done() <-chan struct{} { return s.kept.Done() }
 
-// Usage implements backend.Metered, with what all sessions did.
-func (s *Session) Usage() backend.Usage { return s.s.Usage() }
+// Usage implements backend.Metered: what all sessions did is for the user who runs the daemon,
+// for it tells of the scalars of each. Others learn what their own session did. Which of
+// several devices computed a call is not known then: all time is the first one's.
+func (s *Session) Usage() backend.Usage {
+	if s.user == s.s.o.Owner {
+		return s.s.Usage()
+	}
+	had, waiting := s.s.turns.of(s.queue)
+	d := &backend.DaemonUsage{Sessions: 1, Waiting: waiting}
+	s.mu.Lock()
+	d.Resident = s.bases
+	s.mu.Unlock()
+	s.s.mu.Lock()
+	d.Recognised = s.hits
+	s.s.mu.Unlock()
+	u := backend.Usage{Devices: make([]backend.DeviceUsage, len(s.s.b.Info().Devices)), Daemon: d}
+	if len(u.Devices) > 0 {
+		u.Devices[0] = had
+	}
+	return u
+}
 
 // AttachArena shows shared memory to the backend, if it wants to see it; see
 // plugin.ArenaUser.
@@ -118,11 +139,14 @@ func (s *Session) LoadBases(ctx context.Context, b backend.Bases) (backend.Bases
 	if err := s.take("bases", b.Size()); err != nil {
 		return 0, err
 	}
-	e, err := s.s.hold(ctx, &b, s.user, s.loads)
+	e, err := s.s.hold(ctx, &b, s)
 	if err != nil {
 		s.give(b.Size())
 		return 0, err
 	}
+	s.mu.Lock()
+	s.bases += e.size
+	s.mu.Unlock()
 	return s.kept.AddBases(b.Elements(), e), nil
 }
 
@@ -133,6 +157,9 @@ func (s *Session) FreeBases(ctx context.Context, id backend.BasesID) error {
 
 func (s *Session) letGo(e *entry) error {
 	s.give(e.size)
+	s.mu.Lock()
+	s.bases -= e.size
+	s.mu.Unlock()
 	s.s.release(e, s.user)
 	return nil
 }

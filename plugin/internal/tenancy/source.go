@@ -28,11 +28,12 @@ type private struct {
 
 // takeTurn waits for a turn, which leave ends.
 func (p *private) takeTurn() error {
-	u, err := p.turns.take(p.ctx, p.queue)
-	if err == nil {
-		p.turn.Store(u)
+	u := &turn{t: p.turns, queue: p.queue, load: true}
+	if err := u.take(p.ctx); err != nil {
+		return err
 	}
-	return err
+	p.turn.Store(u)
+	return nil
 }
 
 // leave ends the turn, if there is one.

@@ -27,6 +27,8 @@ type Options struct {
 	// Turns is how many calls compute at a time; 0 is two for each device, so
 	// that one brings its scalars while another computes.
 	Turns int
+	// Owner is the user who reads what all sessions do; others read what theirs does.
+	Owner int
 	// Log takes what sessions are not told; nil discards it.
 	Log *slog.Logger
 }
@@ -113,13 +115,16 @@ func New(b backend.Backend, o Options) *Shared {
 	}
 	s.programs, _ = backend.As[backend.Programs](b)
 	s.loads = s.turns
-	if !slices.ContainsFunc(b.Info().Devices, func(d backend.Device) bool { return d.Host }) {
+	s.turns.cpu = slices.ContainsFunc(b.Info().Devices, func(d backend.Device) bool { return d.Host })
+	if !s.turns.cpu {
 		s.loads = newTurns(loadTurns)
+		s.loads.cpu = true
 	}
 	return s
 }
 
-// Usage returns what the backend counts, and what there is of all sessions.
+// Usage returns what the backend counts, and what there is of all sessions. It is for the
+// owner.
 func (s *Shared) Usage() backend.Usage {
 	var u backend.Usage
 	if m, ok := backend.As[backend.Metered](s.b); ok {
@@ -140,7 +145,8 @@ func (s *Shared) Usage() backend.Usage {
 // of this user has sent the points before, hold reads them even when another user's copy
 // is resident: knowing a digest does not prove that the user has the points, and the time
 // must not reveal that somebody else has.
-func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int, q *queue) (*entry, error) {
+func (s *Shared) hold(ctx context.Context, b *backend.Bases, o *Session) (*entry, error) {
+	user, q := o.user, o.loads
 	identity, isFile := identify(b, user)
 	k := key{hints: b.Hints}
 	known := false
@@ -165,6 +171,10 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int, q *queue)
 		s.mu.Lock()
 		if e := s.kept[k]; e != nil && e.readers[user] {
 			err := s.holdLocked(e, user)
+			if err == nil {
+				s.hits++
+				o.hits++
+			}
 			s.mu.Unlock()
 			if err != nil {
 				return nil, err
@@ -316,7 +326,6 @@ func (s *Shared) holdLocked(e *entry, user int) error {
 	}
 	e.holders[user]++
 	s.busyLocked(e)
-	s.hits++
 	return nil
 }
 

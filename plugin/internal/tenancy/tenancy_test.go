@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -311,7 +312,7 @@ func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
 		turns.patience = 24 * time.Hour
-		busy, quiet := queue{user: &claim{}}, queue{user: &claim{}}
+		busy, quiet := queue{user: &user{}}, queue{user: &user{}}
 		var mu sync.Mutex
 		var order []string
 		took := func() string {
@@ -370,9 +371,53 @@ func TestTurns(t *testing.T) {
 			t.Error(err)
 		}
 		wg.Wait()
-		if turns.free != 1 || len(turns.waiting)+len(turns.running)+len(turns.users) != 0 || !busy.idle() || !quiet.idle() || !quiet.user.idle() {
+		if turns.free != 1 || turns.waiting+len(turns.running)+len(turns.users) != 0 || !busy.idle() || !quiet.idle() || !quiet.user.idle() {
 			t.Errorf("%+v, %+v, %+v", turns, busy, quiet)
 		}
+	})
+}
+
+// TestCountersAreOnesOwn: what a session reads of calls, loads and memory is its own, whatever others
+// do; the user who runs the daemon reads what there is of all.
+func TestCountersAreOnesOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const owner = 7
+		s := New(&fake.Backend{Delay: time.Second}, Options{Keep: 1 << 30, Turns: 1, Owner: owner})
+		a, spy, all := s.Open(1, 0), s.Open(2, 0), s.Open(owner, 0)
+		points := bases(100, 1)
+		right(t, spy, mustLoad(t, spy, points), points)
+		before := spy.Usage()
+		id := mustLoad(t, a, points)
+		mustLoad(t, a, claimed(t, points, new(atomic.Int64)))
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { right(t, a, id, points) })
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if now := spy.Usage(); !reflect.DeepEqual(now, before) {
+			t.Errorf("another session's calls show: %+v, then %+v", before, now)
+		}
+		of := a.Usage()
+		if d := of.Devices[0]; len(of.Devices) != 1 || d != (backend.DeviceUsage{Busy: 1500 * time.Millisecond, Waited: time.Second, Calls: 2}) {
+			t.Errorf("of 3 calls that take a second, after 1.5 s: %+v", of.Devices)
+		}
+		if *of.Daemon != (backend.DaemonUsage{Sessions: 1, Resident: 2 * points.Size(), Waiting: 1, Recognised: 1}) {
+			t.Errorf("its own: %+v", *of.Daemon)
+		}
+		if d := all.Usage().Daemon; d.Sessions != 3 || d.Resident != points.Size() || d.Waiting != 1 || d.Recognised != 1 {
+			t.Errorf("of all: %+v", *d)
+		}
+		wg.Wait()
+		if err := a.FreeBases(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		if n := a.Usage().Daemon.Resident; n != points.Size() {
+			t.Errorf("%d bytes of bases after half of them are free", n)
+		}
+		for _, o := range []*Session{a, spy, all} {
+			o.Close()
+		}
+		s.freeing.Wait()
 	})
 }
 
@@ -381,7 +426,7 @@ func TestTurns(t *testing.T) {
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		long, other := queue{user: &claim{}}, &claim{}
+		long, other := queue{user: &user{}}, &user{}
 		_, leave, err := turns.enter(ctx, &long)
 		if err != nil {
 			t.Fatal(err)
@@ -391,12 +436,24 @@ func TestPatience(t *testing.T) {
 		if took := time.Since(began); err != nil || took != patience {
 			t.Errorf("%v, after %v", err, took)
 		}
-		for _, of := range []*claim{other, long.user} {
+		for _, of := range []*user{other, long.user} {
 			short, cancel := context.WithTimeout(ctx, time.Hour)
 			if _, _, err := turns.enter(short, &queue{user: of}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a second one of a user's: %v", err)
 			}
 			cancel()
+		}
+		end()
+		// It is counted from the call on, not from one that gave up.
+		short, cancel := context.WithTimeout(ctx, patience/2)
+		defer cancel()
+		if _, _, err := turns.enter(short, &queue{user: other}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		began = time.Now()
+		_, end, err = turns.enter(ctx, &queue{user: other})
+		if took := time.Since(began); err != nil || took != patience {
+			t.Errorf("%v, after %v", err, took)
 		}
 		end()
 		leave()
@@ -442,7 +499,7 @@ func TestYield(t *testing.T) {
 				both.Wait()
 			})
 		}
-		one, other := &claim{}, &claim{}
+		one, other := &user{}, &user{}
 		for range 3 {
 			long(&queue{user: one}, &mine)
 		}
@@ -942,7 +999,7 @@ func TestNobodyWaitsForAnothersLoad(t *testing.T) {
 func TestHeavyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(2)
-		heavy, light := &claim{}, &claim{}
+		heavy, light := &user{}, &user{}
 		var parts atomic.Int64
 		var wg sync.WaitGroup
 		end := time.Now().Add(time.Second)

@@ -1,7 +1,10 @@
 package tenancy
 
 import (
+	"container/list"
 	"context"
+	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,22 +16,30 @@ import (
 // turns lets a number of calls compute at a time. A turn that becomes free goes to the
 // user who has had the least time, and among his sessions to the one that has had the
 // least. So neither many calls, nor long ones, nor many sessions of one user hold up
-// another's.
+// another's. Of a session's calls those go on first that have begun, so that few of them
+// hold work memory; then the one that has waited longest.
 //
 // A call that has had its turn for a slice looks, between two parts of its computation,
 // whether a user with less time waits. If so, it gives the turn away and waits until no
-// such user waits or computes. For a backend that has no parts there is one turn more, for
-// a user who has none and has waited.
+// such user waits or computes. On a CPU calls slow each other down, so there none begins
+// either while a user with less time computes. For a backend that has no parts there is one
+// turn more, for a user who has none and has waited.
+//
+// Each session has a queue. A look at who is next goes over users and over sessions of one
+// of them, never over calls: a thousand that wait cost the others no more than one.
 type turns struct {
 	contended atomic.Bool // somebody waits, or two users compute
 	patience  time.Duration
+	cpu       bool // calls compute on this machine's processors
+	made      time.Time
 
 	mu      sync.Mutex
 	free    int // below 0 where there are turns more
-	waiting []*turn
+	waiting int
 	running []*turn
-	users   []*claim       // who wait or compute
-	claims  map[int]*claim // of all users, whose time outlives their sessions
+	users   []*user       // who wait or compute
+	known   map[int]*user // all, whose time outlives their sessions
+	looks   int           // at users, sessions and calls that compute, since turns were made
 }
 
 const (
@@ -49,35 +60,54 @@ type claim struct {
 
 func (c *claim) idle() bool { return c.running+c.waiting == 0 }
 
-// queue is one session's part, and its user's.
+// user is one user's part.
+type user struct {
+	claim
+	sessions []*queue // that wait or compute
+	// more gives the user a turn more; nil while he computes or no new call waits.
+	more *time.Timer
+}
+
+// queue is one session's part.
 type queue struct {
 	claim
-	user *claim
+	user  *user
+	begun list.List // of *turn: calls that gave their turn away
+	fresh list.List // of *turn: calls that have had none
+	// calls is what its calls have had, loads left out: used is no count, for it is moved up.
+	calls backend.DeviceUsage
 }
 
 // turn is one call's. A call has one at a time, and gives it away and takes it back.
 type turn struct {
 	t     *turns
 	queue *queue
+	load  bool          // what hashes and checks points, and is no call
 	has   chan struct{} // closed when it has the turn
+	// keeps is until when the call computes without a look at others, since turns.made.
+	keeps atomic.Int64
 
 	// Under turns.mu.
-	began time.Time // it has it since, and since then its time is counted
-	since time.Time
-	away  chan struct{} // while it has given it away: closed when that is over
-	over  bool          // the call has ended
+	waits    *list.Element // in its queue
+	asked    time.Time     // it waits since then
+	computes bool
+	since    time.Time     // since then its time is not counted yet
+	away     chan struct{} // while it has given it away: closed when that is over
+	over     bool          // the call has ended
 }
 
-func newTurns(n int) *turns { return &turns{free: n, patience: patience, claims: map[int]*claim{}} }
+func newTurns(n int) *turns {
+	return &turns{free: n, patience: patience, known: map[int]*user{}, made: time.Now()}
+}
 
 // queue returns the part of a new session of a user's.
-func (t *turns) queue(user int) *queue {
+func (t *turns) queue(number int) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of := t.claims[user]
+	of := t.known[number]
 	if of == nil {
-		of = &claim{}
-		t.claims[user] = of
+		of = &user{}
+		t.known[number] = of
 	}
 	return &queue{user: of}
 }
@@ -85,27 +115,23 @@ func (t *turns) queue(user int) *queue {
 // enter waits for a turn, which leave ends. The context that it returns is for what
 // computes: there backend.Yield gives the turn to others.
 func (t *turns) enter(ctx context.Context, l *queue) (during context.Context, leave func(), err error) {
-	u, err := t.take(ctx, l)
-	if err != nil {
+	u := &turn{t: t, queue: l}
+	if err := u.take(ctx); err != nil {
 		return nil, nil, err
 	}
 	return backend.WithYield(ctx, u.pause), u.leave, nil
 }
 
-// take waits for a turn.
-func (t *turns) take(ctx context.Context, l *queue) (*turn, error) {
+// take waits for the turn, which leave ends.
+func (u *turn) take(ctx context.Context) error {
 	if err := backend.Ended(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	u := &turn{t: t, queue: l}
-	t.mu.Lock()
-	t.waitLocked(u)
-	t.nextLocked()
-	t.mu.Unlock()
-	if err := t.await(ctx, u); err != nil {
-		return nil, err
-	}
-	return u, nil
+	u.t.mu.Lock()
+	u.t.waitLocked(u)
+	u.t.nextLocked()
+	u.t.mu.Unlock()
+	return u.t.await(ctx, u)
 }
 
 // waitLocked has a call wait for a turn.
@@ -114,53 +140,72 @@ func (t *turns) waitLocked(u *turn) {
 	if l.user.idle() {
 		t.settleLocked()
 		if len(t.users) > 0 {
-			least := slices.MinFunc(t.users, func(a, b *claim) int { return int(a.used - b.used) }).used
+			least := slices.MinFunc(t.users, func(a, b *user) int { return int(a.used - b.used) }).used
 			l.user.used = min(max(l.user.used, least), least+slice)
 		}
 		t.users = append(t.users, l.user)
 	}
 	if l.idle() {
-		l.used = max(l.used, t.leastOfLocked(l.user))
+		if others := l.user.sessions; len(others) > 0 {
+			l.used = max(l.used, slices.MinFunc(others, func(a, b *queue) int { return int(a.used - b.used) }).used)
+		}
+		l.user.sessions = append(l.user.sessions, l)
 	}
 	u.has = make(chan struct{})
+	u.asked = time.Now()
 	l.waiting++
 	l.user.waiting++
-	t.waiting = append(t.waiting, u)
+	t.waiting++
+	if u.away != nil {
+		u.waits = l.begun.PushBack(u)
+		return
+	}
+	u.waits = l.fresh.PushBack(u)
+	t.hopeLocked(l.user)
 }
 
-// leastOfLocked returns the least time of a user's sessions that wait or compute.
-func (t *turns) leastOfLocked(user *claim) (least time.Duration) {
-	first := true
-	for _, u := range slices.Concat(t.running, t.waiting) {
-		if u.queue.user == user && (first || u.queue.used < least) {
-			least, first = u.queue.used, false
-		}
+// hopeLocked has a user who computes nothing wait for a turn more for a new call.
+func (t *turns) hopeLocked(of *user) {
+	if of.running > 0 || of.more != nil || t.nextOfLocked(of, true) == nil {
+		return
 	}
-	return least
+	var own *time.Timer
+	own = time.AfterFunc(t.patience, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if of.more != own {
+			return // it was too late to stop it
+		}
+		of.more = nil
+		if next := t.nextOfLocked(of, true); next != nil {
+			t.giveLocked(next)
+		}
+	})
+	of.more = own
+}
+
+// unhopeLocked ends what hopeLocked has begun.
+func (t *turns) unhopeLocked(of *user) {
+	if of.more != nil {
+		of.more.Stop()
+		of.more = nil
+	}
 }
 
 // await waits until a call has its turn.
 func (t *turns) await(ctx context.Context, u *turn) error {
-	more := time.AfterFunc(t.patience, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if i := slices.Index(t.waiting, u); i >= 0 && u.away == nil && u.queue.user.running == 0 {
-			t.giveLocked(i)
-		}
-	})
-	defer more.Stop()
 	select {
 	case <-u.has:
 		return nil
 	case <-ctx.Done():
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if i := slices.Index(t.waiting, u); i >= 0 {
-			t.dropLocked(i)
+		if u.waits != nil {
+			t.dropLocked(u)
 		} else {
 			t.endLocked(u)
 		}
-		t.forgetLocked(u.queue.user)
+		t.forgetLocked(u.queue)
 		return backend.Ended(ctx)
 	}
 }
@@ -169,7 +214,7 @@ func (t *turns) await(ctx context.Context, u *turn) error {
 func (t *turns) nextLocked() {
 	for t.free > 0 {
 		next := t.bestLocked()
-		if next < 0 {
+		if next == nil {
 			break
 		}
 		t.giveLocked(next)
@@ -178,24 +223,51 @@ func (t *turns) nextLocked() {
 }
 
 // noteLocked has those who compute look at who else does.
-func (t *turns) noteLocked() { t.contended.Store(len(t.waiting) > 0 || len(t.users) > 1) }
+func (t *turns) noteLocked() { t.contended.Store(t.waiting > 0 || len(t.users) > 1) }
 
-// bestLocked returns whose turn is next, of those who wait, or -1.
-func (t *turns) bestLocked() int {
+// bestLocked returns whose turn is next, of those who wait, or nil. While a user with less
+// time computes, calls that gave up their turn wait: on a CPU the two would slow each other
+// down.
+func (t *turns) bestLocked() (best *turn) {
 	t.settleLocked()
-	best := -1
-	for i, u := range t.waiting {
-		if (best < 0 || u.before(t.waiting[best])) && (u.away == nil || !t.yieldsLocked(u)) {
-			best = i
+	least := t.leastRunningLocked()
+	for _, of := range t.users {
+		t.looks++
+		yields := least < of.used
+		if of.waiting == 0 || yields && t.cpu || best != nil && of.used >= best.queue.user.used {
+			continue
+		}
+		if next := t.nextOfLocked(of, yields); next != nil {
+			best = next
 		}
 	}
 	return best
 }
 
-// yieldsLocked reports whether a user with an earlier turn is computing, so that a call
-// that gave up its turn must wait: on a CPU the two would slow each other down.
-func (t *turns) yieldsLocked(u *turn) bool {
-	return slices.ContainsFunc(t.running, func(r *turn) bool { return r.queue.user.used < u.queue.user.used })
+// nextOfLocked returns whose turn is next of a user's calls, or only of those that are new,
+// or nil.
+func (t *turns) nextOfLocked(of *user, onlyNew bool) (next *turn) {
+	for _, l := range of.sessions {
+		t.looks++
+		first := l.begun.Front()
+		if first == nil || onlyNew {
+			first = l.fresh.Front()
+		}
+		if first != nil && (next == nil || l.used < next.queue.used) {
+			next = first.Value.(*turn)
+		}
+	}
+	return next
+}
+
+// leastRunningLocked returns the least time of a user who computes.
+func (t *turns) leastRunningLocked() time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for _, r := range t.running {
+		t.looks++
+		least = min(least, r.queue.user.used)
+	}
+	return least
 }
 
 // before reports whether a call's user, or of one user its session, has had less time.
@@ -205,24 +277,37 @@ func (u *turn) before(other *turn) bool {
 }
 
 // giveLocked gives a turn to one who waits.
-func (t *turns) giveLocked(i int) {
-	u := t.waiting[i]
-	t.dropLocked(i)
+func (t *turns) giveLocked(u *turn) {
+	t.dropLocked(u)
 	u.queue.running++
 	u.queue.user.running++
+	t.unhopeLocked(u.queue.user)
 	t.running = append(t.running, u)
 	t.free--
-	u.began = time.Now()
-	u.since = u.began
+	u.computes = true
+	u.since = time.Now()
+	if !u.load {
+		u.queue.calls.Waited += u.since.Sub(u.asked)
+		if u.away == nil {
+			u.queue.calls.Calls++
+		}
+	}
+	u.keeps.Store(int64(u.since.Sub(t.made) + slice))
 	close(u.has)
 }
 
 // dropLocked has one wait no more.
-func (t *turns) dropLocked(i int) {
-	u := t.waiting[i]
-	t.waiting = slices.Delete(t.waiting, i, i+1)
-	u.queue.waiting--
-	u.queue.user.waiting--
+func (t *turns) dropLocked(u *turn) {
+	l := u.queue
+	if u.away != nil {
+		l.begun.Remove(u.waits)
+	} else {
+		l.fresh.Remove(u.waits)
+	}
+	u.waits = nil
+	l.waiting--
+	l.user.waiting--
+	t.waiting--
 	t.noteLocked()
 }
 
@@ -230,10 +315,14 @@ func (t *turns) dropLocked(i int) {
 func (t *turns) settleLocked() {
 	now := time.Now()
 	for _, u := range t.running {
+		t.looks++
 		d := now.Sub(u.since)
 		u.since = now
 		u.queue.used += d
 		u.queue.user.used += d
+		if !u.load {
+			u.queue.calls.Busy += d
+		}
 	}
 }
 
@@ -241,16 +330,23 @@ func (t *turns) settleLocked() {
 func (t *turns) endLocked(u *turn) {
 	t.settleLocked()
 	t.running = slices.DeleteFunc(t.running, func(r *turn) bool { return r == u })
+	u.computes = false
 	u.queue.running--
 	u.queue.user.running--
 	t.free++
 	t.nextLocked()
+	t.hopeLocked(u.queue.user)
 }
 
-// forgetLocked counts a user out who neither waits nor computes.
-func (t *turns) forgetLocked(user *claim) {
-	if user.idle() {
-		t.users = slices.DeleteFunc(t.users, func(c *claim) bool { return c == user })
+// forgetLocked counts a session out that neither waits nor computes, and its user if none
+// of his does.
+func (t *turns) forgetLocked(l *queue) {
+	if l.idle() {
+		l.user.sessions = slices.DeleteFunc(l.user.sessions, func(q *queue) bool { return q == l })
+	}
+	if l.user.idle() {
+		t.unhopeLocked(l.user)
+		t.users = slices.DeleteFunc(t.users, func(u *user) bool { return u == l.user })
 		t.noteLocked()
 	}
 }
@@ -261,10 +357,10 @@ func (u *turn) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u.over = true
-	if u.away == nil && slices.Contains(t.running, u) {
+	if u.away == nil && u.computes {
 		t.endLocked(u)
 	}
-	t.forgetLocked(u.queue.user)
+	t.forgetLocked(u.queue)
 }
 
 // pause gives the turn to a call that comes before, if there is one and the slice is
@@ -273,6 +369,10 @@ func (u *turn) leave() {
 func (u *turn) pause(ctx context.Context) error {
 	t := u.t
 	if !t.contended.Load() {
+		return nil
+	}
+	if int64(time.Since(t.made)) < u.keeps.Load() {
+		runtime.Gosched()
 		return nil
 	}
 	t.mu.Lock()
@@ -284,9 +384,9 @@ func (u *turn) pause(ctx context.Context) error {
 		}
 		return backend.Ended(ctx)
 	}
-	if next := t.bestLocked(); u.over || time.Since(u.began) < slice || !slices.Contains(t.running, u) ||
-		(next < 0 || !t.waiting[next].before(u)) && !t.yieldsLocked(u) {
+	if u.over || !u.computes || !t.comesBeforeLocked(u) {
 		t.mu.Unlock()
+		runtime.Gosched()
 		return nil
 	}
 	away := make(chan struct{})
@@ -301,14 +401,29 @@ func (u *turn) pause(ctx context.Context) error {
 	close(away)
 	if err == nil && u.over {
 		t.endLocked(u)
-		t.forgetLocked(u.queue.user)
+		t.forgetLocked(u.queue)
 	}
 	return err
+}
+
+// comesBeforeLocked reports whether somebody waits whose turn comes before that of a call
+// which computes, or a user with less time computes beside it.
+func (t *turns) comesBeforeLocked(u *turn) bool {
+	next := t.bestLocked()
+	return next != nil && next.before(u) || t.leastRunningLocked() < u.queue.user.used
+}
+
+// of returns what the calls of a session have had until now, and how many wait.
+func (t *turns) of(l *queue) (had backend.DeviceUsage, waiting int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settleLocked()
+	return l.calls, l.waiting
 }
 
 // length returns how many calls wait.
 func (t *turns) length() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.waiting)
+	return t.waiting
 }

@@ -61,16 +61,16 @@ func TestWhoseTurn(t *testing.T) {
 		want  string
 	}{
 		"sessions of a user share his time": {func(c *calls) {
-			user := &claim{}
-			a, b := &queue{user: user}, &queue{user: user}
+			whose := &user{}
+			a, b := &queue{user: whose}, &queue{user: whose}
 			for range 3 {
 				c.queued("a", a, d)
 			}
 			c.queued("b", b, d)
 		}, "abaa"},
 		"a session has saved nothing up": {func(c *calls) {
-			user := &claim{}
-			a, b := &queue{user: user}, &queue{user: user}
+			whose := &user{}
+			a, b := &queue{user: whose}, &queue{user: whose}
 			for range 6 {
 				c.queued("a", a, d)
 			}
@@ -80,7 +80,7 @@ func TestWhoseTurn(t *testing.T) {
 			}
 		}, "aaaababab"},
 		"a user has saved nothing up": {func(c *calls) {
-			a, b := &queue{user: &claim{}}, &queue{user: &claim{}}
+			a, b := &queue{user: &user{}}, &queue{user: &user{}}
 			for range 6 {
 				c.queued("a", a, d)
 			}
@@ -90,7 +90,7 @@ func TestWhoseTurn(t *testing.T) {
 			}
 		}, "aaaababab"},
 		"a user who had much waits a slice": {func(c *calls) {
-			a, b := &queue{user: &claim{}}, &queue{user: &claim{}}
+			a, b := &queue{user: &user{}}, &queue{user: &user{}}
 			c.queued("b", b, time.Second)
 			c.all.Wait()
 			for range 3 {
@@ -116,7 +116,7 @@ func TestWhoseTurn(t *testing.T) {
 // TestTimeIsCountedOnce, for the session and for the user, however often one looks.
 func TestTimeIsCountedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns, of := patient(1), &queue{user: &claim{}}
+		turns, of := patient(1), &queue{user: &user{}}
 		_, leave, err := turns.enter(ctx, of)
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestTurnThatComesTooLate(t *testing.T) {
 	cancel()
 	turns := patient(1)
 	for range 100 { // each of two things may happen
-		u := &turn{t: turns, queue: &queue{user: &claim{}}}
+		u := &turn{t: turns, queue: &queue{user: &user{}}}
 		turns.mu.Lock()
 		turns.waitLocked(u)
 		turns.nextLocked()
@@ -148,7 +148,7 @@ func TestTurnThatComesTooLate(t *testing.T) {
 		if turns.await(ended, u) == nil {
 			u.leave()
 		}
-		if turns.free != 1 || len(turns.users)+len(turns.running)+len(turns.waiting) != 0 {
+		if turns.free != 1 || len(turns.users)+len(turns.running)+turns.waiting != 0 {
 			t.Fatalf("%+v", turns)
 		}
 	}
@@ -159,11 +159,11 @@ func TestTurnThatComesTooLate(t *testing.T) {
 func TestSlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{t: t, turns: patient(1)}
-		during, leave, err := c.turns.enter(ctx, &queue{user: &claim{}})
+		during, leave, err := c.turns.enter(ctx, &queue{user: &user{}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.queued("b", &queue{user: &claim{}}, 5*time.Millisecond)
+		c.queued("b", &queue{user: &user{}}, 5*time.Millisecond)
 		yield := func(want string, waits time.Duration) {
 			t.Helper()
 			began := time.Now()
@@ -188,11 +188,11 @@ func TestSlice(t *testing.T) {
 func TestCallThatEndsWhileItIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{t: t, turns: patient(1)}
-		during, leave, err := c.turns.enter(ctx, &queue{user: &claim{}})
+		during, leave, err := c.turns.enter(ctx, &queue{user: &user{}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.queued("b", &queue{user: &claim{}}, 10*time.Millisecond)
+		c.queued("b", &queue{user: &user{}}, 10*time.Millisecond)
 		time.Sleep(slice)
 		c.all.Go(func() { _ = backend.Yield(during) })
 		synctest.Wait()
@@ -209,13 +209,13 @@ func TestCallThatEndsWhileItIsAway(t *testing.T) {
 func TestOnesCallsSlowAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{t: t, turns: patient(3)}
-		heavy := &claim{}
+		heavy := &user{}
 		during, leave, err := c.turns.enter(ctx, &queue{user: heavy})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.queued("heavy", &queue{user: heavy}, time.Minute)
-		c.queued("light", &queue{user: &claim{}}, 10*time.Millisecond)
+		c.queued("light", &queue{user: &user{}}, 10*time.Millisecond)
 		time.Sleep(slice + time.Millisecond)
 		began := time.Now()
 		if err := backend.Yield(during); err != nil {
@@ -227,4 +227,224 @@ func TestOnesCallsSlowAnothers(t *testing.T) {
 		leave()
 		c.all.Wait()
 	})
+}
+
+// TestSessionsShare: a long call gives its turn to another session of its user, but not to a
+// session of a user who has had more, however new that session is.
+func TestSessionsShare(t *testing.T) {
+	for name, row := range map[string]struct {
+		same bool
+		want string
+	}{"of its user": {true, "lb"}, "of a user who has had more": {false, "l"}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &calls{t: t, turns: patient(1)}
+			mine, of := &user{}, &user{}
+			c.queued("l", &queue{user: of}, time.Second)
+			c.all.Wait()
+			if row.same {
+				of = mine
+			}
+			during, leave, err := c.turns.enter(ctx, &queue{user: mine})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.queued("b", &queue{user: of}, time.Millisecond)
+			time.Sleep(slice)
+			if err := backend.Yield(during); err != nil {
+				t.Error(err)
+			}
+			if got := c.had(); got != row.want {
+				t.Errorf("a session %s: %q had turns, want %q", name, got, row.want)
+			}
+			leave()
+			c.all.Wait()
+			if len(mine.sessions)+len(of.sessions) != 0 {
+				t.Errorf("a session %s: %d and %d sessions are left", name, len(mine.sessions), len(of.sessions))
+			}
+		})
+	}
+}
+
+// TestBegunCallsGoFirst: of a session's calls one that gave its turn away goes on before one
+// that has not begun, so that one of them at a time has work memory.
+func TestBegunCallsGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &calls{t: t, turns: patient(1)}
+		of := &queue{user: &user{}}
+		during, leave, err := c.turns.enter(ctx, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.queued("new", of, time.Millisecond)
+		c.queued("other", &queue{user: &user{}}, 5*time.Millisecond)
+		time.Sleep(slice)
+		if err := backend.Yield(during); err != nil {
+			t.Error(err)
+		}
+		if got := c.had(); got != "other" {
+			t.Errorf("%q had turns before the call went on", got)
+		}
+		leave()
+		c.all.Wait()
+	})
+}
+
+// TestNoneBeginsBesideLess: on a CPU a call does not begin while a user computes who had less
+// time, also where a turn is free; elsewhere it does.
+func TestNoneBeginsBesideLess(t *testing.T) {
+	for _, cpu := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &calls{t: t, turns: patient(2)}
+			c.turns.cpu = cpu
+			heavy := &queue{user: &user{}}
+			c.queued("heavy", heavy, 4*time.Millisecond)
+			c.queued("heavy", heavy, 4*time.Millisecond)
+			c.queued("light", &queue{user: &user{}}, 3*time.Millisecond)
+			c.queued("late", heavy, time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // light computes since 1 ms
+			if began := strings.Contains(c.had(), "late"); began == cpu {
+				t.Errorf("on a CPU %v: %s", cpu, c.had())
+			}
+			c.all.Wait()
+			if c.turns.free != 2 || c.turns.waiting+len(c.turns.running)+len(c.turns.users) != 0 {
+				t.Errorf("%+v", c.turns)
+			}
+		})
+	}
+}
+
+// TestPatienceBeginsAnew: a user whose calls have waited long beside one of his own has a turn
+// more soon after that one, when others keep theirs.
+func TestPatienceBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		mine, other := &queue{user: &user{}}, &queue{user: &user{}}
+		_, leave, err := turns.enter(ctx, mine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := make(chan time.Time, 1)
+		go func() {
+			_, end, err := turns.enter(ctx, mine)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			began <- time.Now()
+			end()
+		}()
+		synctest.Wait()
+		time.Sleep(10 * patience)
+		long := make(chan func(), 1)
+		go func() {
+			_, end, err := turns.enter(ctx, other)
+			if err != nil {
+				t.Error(err)
+			}
+			long <- end
+		}()
+		time.Sleep(time.Millisecond) // the other has had less
+		at := time.Now()
+		leave()
+		if took := (<-began).Sub(at); took != patience {
+			t.Errorf("a turn more after %v", took)
+		}
+		(<-long)()
+		if turns.free != 1 || turns.waiting+len(turns.running)+len(turns.users) != 0 || mine.user.more != nil {
+			t.Errorf("%+v", turns)
+		}
+	})
+}
+
+// crowd has n calls of 16 sessions of one user compute in parts, call after call, until ctx ends.
+func crowd(ctx context.Context, turns *turns, n int) (all *sync.WaitGroup) {
+	var sessions []*queue
+	for range 16 {
+		sessions = append(sessions, turns.queue(1))
+	}
+	all = new(sync.WaitGroup)
+	for i := range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				u := &turn{t: turns, queue: sessions[i%16]}
+				if u.take(ctx) != nil {
+					return
+				}
+				for range 3000 {
+					time.Sleep(100 * time.Microsecond)
+					if u.pause(ctx) != nil {
+						break
+					}
+				}
+				u.leave()
+			}
+		})
+	}
+	return all
+}
+
+// TestCrowd: whatever number of calls wait, another user's call has its turn after a slice and a
+// part, and as much is looked at.
+func TestCrowd(t *testing.T) {
+	looks := map[int]int{}
+	for _, n := range []int{32, 960} {
+		synctest.Test(t, func(t *testing.T) {
+			turns := newTurns(2)
+			turns.cpu = true
+			during, cancel := context.WithCancel(ctx)
+			all := crowd(during, turns, n)
+			time.Sleep(300 * time.Millisecond)
+			other := turns.queue(2)
+			turns.mu.Lock()
+			before := turns.looks
+			turns.mu.Unlock()
+			for range 60 {
+				at := time.Now()
+				u := &turn{t: turns, queue: other}
+				err := u.take(ctx)
+				if took := time.Since(at); err != nil || took > slice+200*time.Microsecond {
+					t.Fatalf("%d calls wait: %v, a turn after %v", n, err, took)
+				}
+				time.Sleep(time.Millisecond)
+				u.leave()
+				time.Sleep(2 * time.Millisecond)
+			}
+			turns.mu.Lock()
+			looks[n] = turns.looks - before
+			turns.mu.Unlock()
+			cancel()
+			all.Wait()
+			if turns.free != 2 || turns.waiting+len(turns.running)+len(turns.users) != 0 {
+				t.Errorf("%+v", turns)
+			}
+		})
+	}
+	if few, many := looks[32], looks[960]; few == 0 || many > few+few/10 {
+		t.Errorf("%d looks while 960 calls wait, %d while 32 do", many, few)
+	}
+}
+
+// TestLooksAreShort: who is next is found as fast among many calls that wait as among few.
+func TestLooksAreShort(t *testing.T) {
+	least := map[int]time.Duration{32: time.Hour, 9600: time.Hour}
+	for range 20 {
+		for n := range least {
+			turns := patient(0)
+			var sessions []*queue
+			for range 16 {
+				sessions = append(sessions, turns.queue(1))
+			}
+			for i := range n {
+				turns.waitLocked(&turn{t: turns, queue: sessions[i%16]})
+			}
+			at := time.Now()
+			for range 1000 {
+				turns.bestLocked()
+			}
+			least[n] = min(least[n], time.Since(at))
+		}
+	}
+	if few, many := least[32], least[9600]; many > 4*few {
+		t.Errorf("1000 looks among 32 take %v, among 9600 %v", few, many)
+	}
 }

@@ -24,6 +24,9 @@ import (
 
 func main() {
 	mode, arg, _ := strings.Cut(os.Getenv("TESTPLUGIN"), "=")
+	if mode == "dumps" {
+		serve.AllowDumps()
+	}
 	if early(mode) {
 		return
 	}

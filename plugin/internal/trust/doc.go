@@ -2,5 +2,6 @@
 // place: executables and their checksums, and the folders of sockets.
 //
 //	trust_unix.go    the way to a file, link by link, and who may write on it
+//	list_linux.go    a file whose mode alone says who may
 //	trust_other.go   systems on which nothing is executed
 package trust

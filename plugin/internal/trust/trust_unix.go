@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/pippin-zk/pippin/internal/files"
 )
 
 // ExeSuffix ends the name of an executable.
@@ -105,15 +107,29 @@ func private(path string, sticky bool) error {
 	if st.Mode()&fs.ModeSymlink != 0 {
 		return nil // has no permissions; its target is checked as well
 	}
-	if st.Mode().Perm()&0o022 == 0 || (sticky && st.Mode()&fs.ModeSticky != 0) {
+	rights, err := files.RightsOf(path, st)
+	if err != nil {
+		return err
+	}
+	if !rights.Others(files.MayWrite) || sticky && st.Mode()&fs.ModeSticky != 0 {
 		return nil
 	}
 	// What is made with umask 002 belongs to a group too, which on many systems
 	// has its user and nobody else.
-	if st.Mode().Perm()&0o002 == 0 && privateGroup(sys.Uid, sys.Gid) {
+	if rights.Rest&files.MayWrite == 0 && privateGroup(sys.Uid, sys.Gid) {
 		return nil
 	}
+	if rights.List {
+		return fmt.Errorf("others can write to %s by its access control list: setfacl -b %s && chmod go-w %s", path, path, path)
+	}
 	return fmt.Errorf("others can write to %s (%v): chmod go-w %s", path, st.Mode(), path)
+}
+
+// OthersWrite reports whether anybody but root, this user and the owner may write to a file.
+// What cannot be told is yes.
+func OthersWrite(path string, st fs.FileInfo) bool {
+	rights, err := files.RightsOf(path, st)
+	return err != nil || rights.Others(files.MayWrite)
 }
 
 // UsersFile and GroupsFile say who is in which group. Tests name others.
