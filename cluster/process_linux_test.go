@@ -244,8 +244,9 @@ func TestClockJumps(t *testing.T) {
 }
 
 // TestClocksDiffer: the clock of the server and its manager is an hour ahead of everybody else's, or
-// behind, and a worker's the other way. A second manager does not lead for that. Jobs that have ten seconds are proved, jobs are late when their time is over
-// and not before, also over a restart of the server, and what is told of ages is right. A client
+// behind, and a worker's the other way. A second manager does not lead for that. Jobs that have ten
+// seconds are proved, jobs are late when their time is over and not before, also over a restart of
+// the server, and what is told of ages is right. A client
 // whose clock was behind had all of its proofs late.
 func TestClocksDiffer(t *testing.T) {
 	t.Parallel()
