@@ -47,6 +47,7 @@ type said struct {
 	job      string // that it is of
 	what, to string // of the storm
 	nth      int    // delivery of the message that brought the job
+	delivery int    // that delivery's number among all of the consumer
 }
 
 // field returns the value of a field of a line, without quotes.
@@ -79,6 +80,7 @@ func (l trail) all(keep func(said) bool) (lines []said, err error) {
 			s := said{by: strings.TrimSuffix(filepath.Base(path), ".log"), message: field(line, "msg"), job: field(line, "job")}
 			s.what, s.to = field(line, "what"), field(line, "to")
 			s.nth, _ = strconv.Atoi(field(line, "nth"))
+			s.delivery, _ = strconv.Atoi(field(line, "delivery"))
 			if s.at, err = time.Parse(time.RFC3339Nano, field(line, "time")); err == nil && keep(s) {
 				lines = append(lines, s)
 			}
@@ -146,6 +148,9 @@ func reason(now said, before, events []said) string {
 	since := time.Time{} // the worker before had it
 	holder := ""
 	for _, b := range before {
+		if b.message == saysInHand && b.delivery > now.delivery && now.nth == 1 {
+			return "in hand late: another delivery was first"
+		}
 		switch b.message {
 		case saysBack, saysFailed:
 			if b.at.After(since) {
@@ -205,5 +210,10 @@ func TestReasons(t *testing.T) {
 		if got := reason(now, c.before, c.events); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	first := said{at: at(110), by: "worker-1", message: saysInHand, nth: 1, delivery: 8}
+	second := said{at: at(105), by: "worker-3", message: saysInHand, nth: 2, delivery: 9}
+	if got := reason(first, []said{second}, nil); got != "in hand late: another delivery was first" {
+		t.Errorf("a delivery that its worker took up after the next one: %q", got)
 	}
 }
