@@ -74,7 +74,8 @@ var table = map[string]rule{
 	}},
 	"plugin/serve": {inside: []string{"backend", "internal/resident", "plugin/internal/..."},
 		never: []string{gnarkCrypto, cu, module + "/plugin/internal/process"}},
-	"plugin/internal": {inside: []string{"backend", "internal/resident", "internal/build", "internal/files", "plugin/internal/..."}, never: []string{
+	"plugin/internal": {inside: []string{"backend", "internal/resident", "internal/build", "internal/files",
+		"plugin/internal/..."}, never: []string{
 		gnarkCrypto, cu,
 	}},
 	"plugin/internal/wire": {inside: []string{"backend", "internal/build", "plugin/internal/proto",
