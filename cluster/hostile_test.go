@@ -96,8 +96,8 @@ func (h *hostile) flood(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// burden submits jobs that cost a manager memory and no card: they wait for jobs that nobody knows, for
-// each other, or are too late at once.
+// burden submits jobs that cost a manager memory and no card: they wait for jobs that nobody knows or
+// for themselves. It also stores what is no job in the queue.
 func (h *hostile) burden(ctx context.Context, pause time.Duration) {
 	for i := 0; ctx.Err() == nil; i++ {
 		id := h.tenant + "." + nuid.Next()
@@ -110,6 +110,7 @@ func (h *hostile) burden(ctx context.Context, pause time.Duration) {
 		case 2:
 			job.After, job.Within = []string{id}, 1
 		}
+		_, _ = h.link.JS.Publish(ctx, wire.QueuePrefix+id+"-none", []byte("{}"))
 		text, err := json.Marshal(job)
 		if err == nil {
 			_, _ = h.link.JS.Publish(ctx, wire.QueuePrefix+id, text)
@@ -119,14 +120,16 @@ func (h *hostile) burden(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// warnings counts the lines of a log that are warnings.
+// warnings counts the warnings in a log that name a tenant.
 type warnings struct {
-	to io.Writer
-	n  atomic.Int64
+	to     io.Writer
+	tenant atomic.Pointer[string]
+	n      atomic.Int64
 }
 
 func (w *warnings) Write(text []byte) (int, error) {
-	if s := string(text); strings.Contains(s, "level=WARN") || strings.Contains(s, "level=ERROR") {
+	s, of := string(text), w.tenant.Load()
+	if of != nil && strings.Contains(s, *of) && (strings.Contains(s, "level=WARN") || strings.Contains(s, "level=ERROR")) {
 		w.n.Add(1)
 	}
 	return w.to.Write(text)

@@ -35,6 +35,7 @@ func TestHostileTenant(t *testing.T) {
 	r.work(func(c *worker.Config) { c.Jobs = 4 })
 	alice, mallory := server.TicketOf("alice"), server.TicketOf("mallory")
 	h := newHostile(t, r, mallory, alice)
+	said.tenant.Store(&h.tenant)
 	if endless := h.fill(t.Context(), room); endless != nil {
 		t.Errorf("all of the room is one tenant's: %q", endless)
 	}
@@ -44,7 +45,9 @@ func TestHostileTenant(t *testing.T) {
 	for range 4 {
 		flood.Go(func() { h.flood(ctx, 100*time.Microsecond) })
 	}
-	flood.Go(func() { h.burden(ctx, time.Millisecond) })
+	for range 4 {
+		flood.Go(func() { h.burden(ctx, time.Millisecond) })
+	}
 	c := r.clientOf(alice)
 	w := r.fakeWorkOf(alice, "beside it")
 	began := time.Now()
@@ -58,7 +61,7 @@ func TestHostileTenant(t *testing.T) {
 	end()
 	flood.Wait()
 	t.Logf("%d requests, %d warnings", h.done.Load(), said.n.Load())
-	if n := said.n.Load(); n > 100 {
+	if n := said.n.Load(); n > 40 && time.Since(began) < time.Minute {
 		t.Errorf("%d lines in the log", n)
 	}
 	m := r.clientOf(mallory)
