@@ -64,7 +64,7 @@ var table = map[string]rule{
 		"backend/cuda/...", "internal/cuda/...", "internal/curves", "internal/layout",
 		"internal/gf2"}, never: []string{goPlugin}},
 	"backend/cuda/internal/device": {inside: []string{"backend", "internal/resident", "kernels/...",
-		"internal/cuda/driver/...", "backend/cuda/internal/nvml"}, never: []string{goPlugin, gnarkCrypto}},
+		"internal/cuda/driver/...", "internal/cuda/memory", "backend/cuda/internal/nvml"}, never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/internal/nvml": {never: []string{goPlugin, gnarkCrypto}},
 	"internal/cuda/msmplan": {inside: []string{"backend", "internal/cuda/driver", "internal/layout", "kernels/..."},
 		outside: []string{}, never: []string{goPlugin}},

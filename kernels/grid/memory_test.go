@@ -8,7 +8,7 @@ import (
 
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
-	"github.com/pippin-zk/pippin/kernels/grid/memory"
+	"github.com/pippin-zk/pippin/internal/cuda/memory"
 )
 
 var instrumented = flag.Bool("instrumented", false,

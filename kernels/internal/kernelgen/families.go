@@ -255,7 +255,8 @@ var families = []family{
 		},
 	},
 	{
-		path: "kernels/grid/memory", doc: "the kernels that overwrite what others leave on a device.",
+		// Only the driver's side needs it.
+		path: "kernels/grid/memory", goPath: "internal/cuda/memory", doc: "the kernels that overwrite what others leave on a device.",
 		sources: []source{{name: "overwrite", per: stacks}},
 	},
 }

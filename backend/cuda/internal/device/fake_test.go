@@ -17,7 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
-	"github.com/pippin-zk/pippin/kernels/grid/memory"
+	"github.com/pippin-zk/pippin/internal/cuda/memory"
 )
 
 func TestMain(m *testing.M) {

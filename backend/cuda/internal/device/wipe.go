@@ -5,7 +5,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
-	"github.com/pippin-zk/pippin/kernels/grid/memory"
+	"github.com/pippin-zk/pippin/internal/cuda/memory"
 )
 
 // eraser overwrites what threads leave behind: their stacks, up to a size, and the shared memory of
