@@ -156,10 +156,10 @@ func TestProofs(t *testing.T) {
 		})
 	}
 	r.settled(c, jobs)
-	s, err := c.Status(t.Context())
-	if err != nil || len(s.Workers) != 1 || s.Workers[0].Circuits != 3 || len(s.Dead) != 3 || s.Dead[0].Reason == "" {
-		t.Errorf("%+v, %v", s, err)
-	}
+	eventually(t, "one worker with three circuits, three dead jobs", func() bool { // the manager asks workers now and then
+		s, err := c.Status(t.Context())
+		return err == nil && len(s.Workers) == 1 && s.Workers[0].Circuits == 3 && len(s.Dead) == 3 && s.Dead[0].Reason != ""
+	})
 	if err := end(); err != nil {
 		t.Error(err)
 	}
