@@ -269,6 +269,8 @@ type line struct {
 	Seconds float64 `json:"seconds"`
 }
 
+func (l line) mutant() mutant { return mutant{l.File, l.Old, l.New, l.Test} }
+
 // lines are the record.
 type lines struct {
 	mu  sync.Mutex
@@ -277,7 +279,7 @@ type lines struct {
 }
 
 // open goes on with a record. Mutants that were not caught are left out of it, to be tried
-// again.
+// again, and so are those that the table has no more.
 func open(name string) (*lines, error) {
 	l := &lines{}
 	if name == "" {
@@ -294,7 +296,7 @@ func open(name string) (*lines, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if one.Caught {
+		if one.Caught && slices.Contains(mutants, one.mutant()) {
 			l.all = append(l.all, one)
 		}
 	}
@@ -311,7 +313,7 @@ func open(name string) (*lines, error) {
 
 // has reports whether a mutant was caught.
 func (l *lines) has(m mutant) bool {
-	return slices.ContainsFunc(l.all, func(one line) bool { return mutant{one.File, one.Old, one.New, one.Test} == m })
+	return slices.ContainsFunc(l.all, func(one line) bool { return one.mutant() == m })
 }
 
 func (l *lines) add(m mutant, caught bool, took time.Duration) error {
