@@ -102,8 +102,8 @@ func ReadTicket(path string) (t Ticket, err error) {
 	return t, nil
 }
 
-// rootCerts returns the certificates that vouch for the server. It reads them from the ticket's
-// file again, because an operator may have changed them, and uses them if the file still holds this
+// rootCerts returns the certificates that vouch for the server. It reads the ticket's file again,
+// because the file may have a renewed certificate since, and uses that if the file still holds this
 // ticket.
 func (t Ticket) rootCerts() (*x509.CertPool, error) {
 	roots := t.Roots
