@@ -91,7 +91,7 @@ func (c *cache) evict(keep []string) error {
 		if slices.Contains(keep, f.Name()) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // another worker has removed it
+		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // another worker did
 			return fmt.Errorf("%w: %w", errInfrastructure, err)
 		}
 		sum -= f.Size()
