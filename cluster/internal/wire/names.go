@@ -317,7 +317,7 @@ const CostHeader = "Pippin-Cost"
 // Cost is what a job cost the worker that ended it. Times are in milliseconds.
 type Cost struct {
 	Milliseconds float64 `json:"ms"`                // from its beginning to its end
-	Card         float64 `json:"card_ms,omitempty"` // a backend's time in that
+	Card         float64 `json:"card_ms,omitempty"` // time of a backend for it
 	Outcome      Outcome `json:"outcome"`
 	Spare        bool    `json:"spare,omitempty"` // the job may be sent again, because its witness is kept
 }
