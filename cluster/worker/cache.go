@@ -111,7 +111,7 @@ func (c *cache) files(ctx context.Context, tenant string, w wire.Work) (f Files,
 
 // Read calls read with a file of the cache and compares the file's digest with its name. If they
 // differ, for example after an error of the disk, Read removes the file so that it is fetched
-// again, and the error does not count as the job's fault. An error of read wraps ErrJob.
+// again, and the error is not the job's fault. If read itself fails, the error wraps ErrJob.
 func Read(ctx context.Context, path string, read func(io.Reader) error) error {
 	f, err := os.Open(path)
 	if err != nil {

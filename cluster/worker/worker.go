@@ -45,8 +45,8 @@ type Config struct {
 	Jobs int
 	// Circuits is how many provers stay open; 0 means 4.
 	Circuits int
-	// Stall is how long a job may go without progress; 0 means 5 minutes. A solver reports no
-	// progress, so a solution must take less.
+	// Stall is how long a job may go without progress; 0 means 5 minutes. It must be longer than
+	// solving a circuit takes, because a solver reports no progress.
 	Stall time.Duration
 	// Drain is how long the jobs in hand may go on when the worker is to end; 0 means 30 s. Then
 	// they are given back.
