@@ -20,73 +20,75 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// Ticket is what one needs to take part in a cluster; it is a secret.
+// Ticket is the secret by which a client or a worker takes part in a cluster.
 type Ticket = wire.Ticket
 
-// Work is what a proof is of: a circuit and its keys, by digest, and options.
+// Work says what is proved: a circuit and its keys, by digest, and options.
 type Work = wire.Work
 
-// ReadTicket reads a ticket that msm cluster up wrote.
+// ReadTicket reads a ticket that msm cluster up wrote. Errors wrap backend.ErrInvalidInput.
 func ReadTicket(path string) (Ticket, error) { return wire.ReadTicket(path) }
 
 var (
-	// ErrFull: the cluster's store has no room. What it has goes on; try again when
-	// jobs have ended, or give the server more room.
+	// ErrFull says that the cluster's store has no room for more. The jobs that it holds go on. Try
+	// again when some have ended, or give the server more room.
 	ErrFull = fmt.Errorf("%w: the cluster's store is full", backend.ErrUnavailable)
-	// ErrDead: the job ended without a proof. The error says why, and wraps
-	// backend.ErrInvalidInput when that is the job's own fault, else
-	// backend.ErrInternal.
+	// ErrDead says that the job ended without a proof. The error gives the reason. It wraps
+	// backend.ErrInvalidInput if the job itself is at fault, else backend.ErrInternal.
 	ErrDead = errors.New("the job ended without a proof")
-	// ErrCancelled is wrapped beside ErrDead by the error of a job that was cancelled.
+	// ErrCancelled is wrapped beside ErrDead if the job was cancelled.
 	ErrCancelled = errors.New("it was cancelled")
-	// ErrBlocked is wrapped beside ErrDead by the error of a job one of whose prerequisites
-	// ended without a proof; the error names it.
+	// ErrBlocked is wrapped beside ErrDead if a prerequisite of the job ended without a proof. The
+	// error names the prerequisite.
 	ErrBlocked = errors.New("a prerequisite was not proved")
-	// ErrLate is wrapped beside ErrDead by the error of a job whose deadline passed before
-	// it was begun.
+	// ErrLate is wrapped beside ErrDead if the deadline passed before the job was begun.
 	ErrLate = errors.New("it was too late")
 )
 
-// JobOptions are when a job is done.
+// JobOptions say when a job is done.
 type JobOptions struct {
-	// Priority orders the jobs of one client: those with a higher one are begun first,
-	// and among equal ones those with the earlier deadline. Between clients shares decide.
+	// Priority orders the jobs of one client. Those with a higher priority are begun first; among
+	// equal ones, those with the earlier deadline. Between clients, their shares decide.
 	Priority int
-	// Deadline is when it is too late to begin the job, never if it is zero. Prove takes its
-	// context's if that is earlier. The clocks of the cluster need not agree with this one: the
-	// client sends how long it is until then, and the server counts from when it has the job.
+	// Deadline is the time after which the job is not begun any more; zero means never. Prove uses
+	// the deadline of its context if that is earlier. The clocks of client and cluster need not
+	// agree: the client sends how much time is left, and the server counts it from when it receives
+	// the job.
 	Deadline time.Time
-	// Name makes the job's ID, of letters, digits, - and _, at most 40. A second job of
-	// that name is the first one, as long as the cluster has that or its result: whoever
-	// does not know whether a job was submitted submits it again.
+	// Name becomes part of the job's ID. It has at most 40 letters, digits, - and _. If the cluster
+	// still has a job of that name, or its result, submitting the name again gives that job. So a
+	// caller who does not know whether a job was submitted can submit it again.
 	Name string
-	// After are names, or IDs, of jobs of the same ticket that must be proved before this one
-	// is begun, as the leaves of a recursion before its node; at most 1000. The cluster must
-	// know them: they are submitted first, so that no two jobs wait for each other, and their
-	// results are kept as long as a job waits for them. Whoever takes a result sooner has a
-	// minute to submit what comes after it. When one of them ends without a proof, this job
-	// ends with ErrBlocked, or with ErrCancelled if that one was cancelled. The jobs of one ticket
-	// may wait for 200,000 others together; whichever would wait for more ends with ErrBlocked.
+	// After lists jobs that must be proved before this one is begun, as the leaves of a recursion
+	// before its node. They are given by name or ID, belong to the same ticket, and are at most
+	// 1000. Submit them first: the cluster must know them, and so no two jobs can wait for each
+	// other. Their results are kept as long as a job waits for them. If a result is taken earlier,
+	// there is a minute left to submit the jobs that need it.
+	//
+	// If one of them ends without a proof, this job ends with ErrBlocked, or with ErrCancelled if
+	// that one was cancelled. All jobs of one ticket together may wait for 200,000 others. A job
+	// that would exceed this ends with ErrBlocked.
 	After []string
 }
 
-// Client has proofs made. It is safe for concurrent use.
+// Client submits jobs and gets their proofs. It is safe for concurrent use.
 type Client struct {
 	link      *wire.Link
 	seal      func() (*wire.SealingKey, error)
 	tenant    string
-	admin     bool // it sees all tenants'
+	admin     bool // it sees the jobs of all tenants
 	trace     func(context.Context) map[string]string
-	id        string // of its jobs, before their number
+	id        string // what the IDs of its jobs begin with, before their number
 	submitted atomic.Uint64
 }
 
 // connectWithin bounds the first requests to a server.
 const connectWithin = 15 * time.Second
 
-// Connect connects to a cluster that is up, with a client's ticket. Errors wrap
-// backend.ErrInvalidInput, as for a ticket of another cluster, or backend.ErrUnavailable. A connection that breaks later is
-// made again; calls wait meanwhile.
+// Connect connects to a running cluster with a client's ticket. Errors wrap
+// backend.ErrInvalidInput, for example if the ticket belongs to another cluster, or
+// backend.ErrUnavailable. If the connection breaks later, the client connects again and calls wait
+// meanwhile.
 func Connect(t Ticket) (*Client, error) {
 	tenant, err := t.Tenant()
 	if err != nil {
@@ -111,17 +113,17 @@ func Connect(t Ticket) (*Client, error) {
 	return c, nil
 }
 
-// Close disconnects. Jobs that were submitted go on.
+// Close disconnects. Submitted jobs go on.
 func (c *Client) Close() { c.link.Close() }
 
-// Trace has jobs carry what propagate returns for the context of Submit and Prove, such as
-// the fields of W3C's Trace Context: a worker's spans go on from there. Call it before the
-// first job.
+// Trace makes jobs carry what propagate returns for the context of Submit or Prove, such as the
+// fields of W3C's Trace Context. A worker's spans continue that trace. Call Trace before the first
+// job.
 func (c *Client) Trace(propagate func(context.Context) map[string]string) { c.trace = propagate }
 
-// Submit sends a job: a worker will prove the witness, as gnark marshals it. Submit
-// returns the job's ID as soon as the job is on the server's disk. At most one of
-// JobOptions is read.
+// Submit sends a job to prove the witness, which is as gnark marshals it. It returns the job's ID
+// once the job is on the server's disk. It reads at most one JobOptions. Errors wrap ErrFull or a
+// sentinel of package backend, or are the context's.
 func (c *Client) Submit(ctx context.Context, w Work, witness []byte, o ...JobOptions) (id string, err error) {
 	opt := JobOptions{}
 	if len(o) > 0 {
@@ -137,7 +139,8 @@ func (c *Client) Submit(ctx context.Context, w Work, witness []byte, o ...JobOpt
 // longestName bounds JobOptions.Name.
 const longestName = 40
 
-// prepare makes a job and uploads its witness, unless the cluster has a job of that name.
+// prepare makes a job and uploads its witness. If the cluster already knows a job of that name,
+// prepare uploads nothing and returns true.
 func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptions) (job wire.Job, known bool, err error) {
 	job = wire.Job{ID: c.id + "-" + strconv.FormatUint(c.submitted.Add(1), 10), Work: w, Priority: o.Priority}
 	if c.trace != nil {
@@ -168,8 +171,8 @@ func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptio
 	return job, false, refusal(ctx, err)
 }
 
-// prerequisites returns the IDs of the jobs that a job is to wait for, all of which the
-// cluster must know.
+// prerequisites returns the IDs of the jobs that a job waits for. It refuses jobs that the cluster
+// does not know.
 func (c *Client) prerequisites(ctx context.Context, job string, names []string) (ids []string, err error) {
 	if len(names) > wire.MostPrerequisites {
 		return nil, fmt.Errorf("%w: %d jobs are to be proved before, at most %d may", backend.ErrInvalidInput, len(names), wire.MostPrerequisites)
@@ -198,17 +201,17 @@ func (c *Client) prerequisites(ctx context.Context, job string, names []string) 
 	return ids, nil
 }
 
-// has reports whether the cluster has a job, or its end.
+// has reports whether the cluster has a job or its end.
 func (c *Client) has(ctx context.Context, id string) (bool, error) {
 	known, err := wire.Known(ctx, c.link, id)
 	return known, refusal(ctx, err)
 }
 
-// publish stores a job in the queue. It sends how long it is until the deadline now: the witness
-// has taken some of that time.
+// publish stores a job in the queue. It computes the time left until the deadline only now, because
+// uploading the witness took some of it.
 func (c *Client) publish(ctx context.Context, job wire.Job, deadline time.Time) error {
 	if !deadline.IsZero() {
-		job.Within = max(1, time.Until(deadline)) // 0 would be for ever
+		job.Within = max(1, time.Until(deadline)) // 0 would mean no deadline
 	}
 	text, err := json.Marshal(job)
 	if err != nil {
@@ -218,7 +221,7 @@ func (c *Client) publish(ctx context.Context, job wire.Job, deadline time.Time) 
 		err := fmt.Errorf("%w: the job's descriptor has %d bytes, at most %d may", backend.ErrInvalidInput, len(text), wire.MostDescriptor)
 		return errors.Join(err, job.Witness.Forget(c.link.Conn))
 	}
-	// If it is not the first, another one of that name came first.
+	// If the message is not stored as the first, another job of that name came before it.
 	_, _, err = c.link.Once(ctx, &nats.Msg{Subject: wire.QueuePrefix + job.ID, Data: text}, job.MsgID(),
 		func(ctx context.Context) (bool, error) { return c.has(ctx, job.ID) })
 	if err != nil {
@@ -227,9 +230,8 @@ func (c *Client) publish(ctx context.Context, job wire.Job, deadline time.Time) 
 	return err
 }
 
-// Cancel ends a job that nobody wants any more, wherever it is: one that waits is not
-// begun, a worker that has it stops. Wait returns ErrCancelled then. Cancel reports whether
-// it was in time.
+// Cancel ends a job that nobody wants any more. If the job waits, it is not begun; if a worker has
+// it, the worker stops. Wait then returns ErrCancelled. Cancel reports whether it came in time.
 func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
 	if err := c.own(id); err != nil {
 		return false, err
@@ -241,8 +243,8 @@ func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
 	return string(m.Data) == string(wire.Cancelled), nil
 }
 
-// Taken tells the cluster that a job's result has been taken, so that it needs not be kept.
-// Prove does so itself.
+// Taken tells the cluster that a job's result was taken and need not be kept. Prove calls it
+// itself.
 func (c *Client) Taken(id string) error {
 	if err := c.own(id); err != nil {
 		return err
@@ -253,7 +255,7 @@ func (c *Client) Taken(id string) error {
 	return nil
 }
 
-// own refuses what is no ID of this client's jobs.
+// own refuses an ID that is malformed or belongs to a job of another ticket.
 func (c *Client) own(id string) error {
 	if !wire.ID.MatchString(id) {
 		return fmt.Errorf("%w: %q is no job's ID", backend.ErrInvalidInput, id)
@@ -264,7 +266,7 @@ func (c *Client) own(id string) error {
 	return nil
 }
 
-// refusal turns the error of a request into the one that a caller gets.
+// refusal turns the error of a request into the error for the caller.
 func refusal(ctx context.Context, err error) error {
 	switch {
 	case err == nil || backend.Ended(ctx) != nil:
@@ -275,14 +277,14 @@ func refusal(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 }
 
-// lookAgain is how often an end is asked for that was not told: the connection may
-// have been down just then.
+// lookAgain is how often Wait asks whether the job has ended. It must ask, because the message that
+// tells the end is lost if the connection is down at that moment.
 const lookAgain = 2 * time.Second
 
-// Wait waits for a job, of this client or another with the same ticket, and returns its
-// proof as gnark writes it. It does not verify the proof. If the job ended without one, the
-// error is ErrDead. The server keeps a result until Taken, or until all of them have a
-// tenth of its room: then the oldest goes.
+// Wait waits for a job and returns its proof as gnark writes it. Another client with the same
+// ticket may have submitted the job. Wait does not verify the proof. If the job ended without one,
+// the error wraps ErrDead. The server keeps a result until Taken, or until all results fill a tenth
+// of its room: then it removes the oldest.
 func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 	told, stop, err := c.listen(id)
 	if err != nil {
@@ -318,7 +320,7 @@ func (c *Client) listen(id string) (<-chan *nats.Msg, func(), error) {
 	return told, func() { _ = sub.Unsubscribe() }, nil
 }
 
-// hear waits for an end to be told, for a while.
+// hear waits up to lookAgain for a message that tells the job's end. yes is false if none came.
 func hear(ctx context.Context, told <-chan *nats.Msg) (proof []byte, err error, yes bool) {
 	select {
 	case m := <-told:
@@ -354,8 +356,8 @@ func ended(text []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %w: %s", ErrDead, fault, e.Reason)
 }
 
-// run submits a job with a witness and waits for its proof. If ctx ends first, the job is
-// cancelled.
+// run submits a job and waits for its proof. If ctx ends first, run cancels the job unless it has a
+// name.
 func (c *Client) run(ctx context.Context, w Work, witness []byte, o JobOptions) (id string, proof []byte, err error) {
 	if until, has := ctx.Deadline(); has && (o.Deadline.IsZero() || until.Before(o.Deadline)) {
 		o.Deadline = until
@@ -371,7 +373,7 @@ func (c *Client) run(ctx context.Context, w Work, witness []byte, o JobOptions) 
 	defer stop()
 	defer func() {
 		if ctx.Err() != nil && o.Name == "" {
-			_ = c.link.Conn.Publish(wire.CancelPrefix+job.ID, nil) // else it is made for nobody
+			_ = c.link.Conn.Publish(wire.CancelPrefix+job.ID, nil) // else the proof is made for nobody
 		}
 	}()
 	if !known {

@@ -34,7 +34,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
-// square says "I know a root of this number, and it hashes well".
+// square is the circuit "I know a root of this number, and it hashes well".
 type square struct {
 	Root   frontend.Variable
 	Square frontend.Variable `gnark:",public"`
@@ -60,7 +60,7 @@ func witnessOf(t *testing.T, curve ecc.ID, root, square0 any) witness.Witness {
 	return w
 }
 
-// set is a circuit with its keys.
+// set holds a circuit and its keys.
 type set struct {
 	ccs    constraint.ConstraintSystem
 	pk, vk cluster.Key
@@ -89,7 +89,7 @@ func setOf(t *testing.T, system string, curve ecc.ID) (s set) {
 	return s
 }
 
-// known returns the name that the project has for a curve.
+// known returns the project's name of a curve.
 func known(id ecc.ID) string {
 	for _, c := range backend.Curves() {
 		if curves.ID(c) == id {
@@ -129,7 +129,7 @@ func TestProofs(t *testing.T) {
 			if err != nil || again.Work() != p.Work() {
 				t.Fatal(again.Work(), err)
 			}
-			// witnesses may go meanwhile, notes of a few bytes may come
+			// meanwhile witnesses may be deleted, and notes of a few bytes may be stored
 			if after, err := c.Status(t.Context()); err != nil || after.Bytes > before.Bytes+10_000 {
 				t.Error("keys were uploaded twice", before.Bytes, after.Bytes, err)
 			}
@@ -156,7 +156,7 @@ func TestProofs(t *testing.T) {
 		})
 	}
 	r.settled(c, jobs)
-	eventually(t, "one worker with three circuits, three dead jobs", func() bool { // the manager asks workers now and then
+	eventually(t, "one worker with three circuits, three dead jobs", func() bool { // the manager asks workers only now and then
 		s, err := c.Status(t.Context())
 		return err == nil && len(s.Workers) == 1 && s.Workers[0].Circuits == 3 && len(s.Dead) == 3 && s.Dead[0].Reason != ""
 	})
@@ -165,7 +165,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestWitnessesAreSealed looks for a witness in everything that the server keeps.
+// TestWitnessesAreSealed searches for a witness in everything that the server stores.
 func TestWitnessesAreSealed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -203,8 +203,8 @@ func TestWitnessesAreSealed(t *testing.T) {
 	r.settled(c, 1)
 }
 
-// TestSecurity: what is not on this machine is spoken to by TLS and with an nkey, and
-// a client cannot do what workers do.
+// TestSecurity: a client speaks with other machines only by TLS and with an nkey, and it cannot do
+// what workers do.
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -240,7 +240,7 @@ func TestSecurity(t *testing.T) {
 	if _, err := cluster.ReadTicket(path); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Error("a ticket that others can read:", err)
 	}
-	// What the server refuses a client.
+	// The server refuses a client all of this.
 	if err := os.Chmod(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestSecurity(t *testing.T) {
 	}
 }
 
-// TestTLS runs a cluster at an address that is no loopback by its name.
+// TestTLS runs a cluster at an address that is not loopback, reached by its name.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
@@ -284,7 +284,7 @@ func TestTLS(t *testing.T) {
 		t.Skip(err)
 	}
 	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Hosts = []string{host, "127.0.0.1"} })
-	r.cfg.Ticket.Dial = "" // by its name
+	r.cfg.Ticket.Dial = "" // connects by its name
 	if k := r.ticket(server.ClientTicket); !strings.HasPrefix(k.URL, "tls://"+host+":") || k.Roots == "" {
 		t.Fatal(k.URL)
 	}
@@ -298,8 +298,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestHostThatDoesNotResolve: the name by which others reach the server need not resolve on
-// the server's machine.
+// TestHostThatDoesNotResolve: the server's machine need not resolve the name by which others reach
+// the server.
 func TestHostThatDoesNotResolve(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Hosts = []string{"prover0.invalid"} })
@@ -311,8 +311,8 @@ func TestHostThatDoesNotResolve(t *testing.T) {
 	waitAll(t, c, submitAll(t, c, r.fakeWork("name"), 1))
 }
 
-// TestTenants: a client neither hears nor reads what another one's jobs are, nor harms them,
-// and is not let in when it is not listed any more.
+// TestTenants: a client cannot hear or read another client's jobs, nor harm them. A client that is
+// no longer listed is not let in.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	var cfg server.Config
@@ -422,8 +422,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestWitnessesThatClaimMuch: a witness that says it has more values than its circuit is
-// refused before it is unpacked.
+// TestWitnessesThatClaimMuch: a witness that claims more values than its circuit has is refused
+// before it is unpacked.
 func TestWitnessesThatClaimMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

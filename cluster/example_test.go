@@ -17,7 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
-// root is the circuit "I know a square root of this".
+// root is the circuit "I know a square root of this number".
 type root struct {
 	Root   frontend.Variable
 	Square frontend.Variable `gnark:",public"`
@@ -28,8 +28,8 @@ func (c *root) Define(api frontend.API) error {
 	return nil
 }
 
-// A server, its manager, a worker and a client, which are programs of their own
-// elsewhere: msm cluster up, msm cluster work, and whoever wants proofs.
+// This example runs a server, its manager, a worker and a client in one process. Elsewhere each is
+// a separate program: msm cluster up, msm cluster work, and whatever needs proofs.
 func Example() {
 	dir, err := os.MkdirTemp("", "cluster")
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// one submits a job and waits for its end.
+// one submits a job and waits until it has ended.
 func one(t *testing.T, c *cluster.Client, w cluster.Work, witness []byte) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -53,8 +53,8 @@ func state(t *testing.T, c *cluster.Client) cluster.Worker {
 	return s.Workers[0]
 }
 
-// TestSlowJobIsKept: a proof that takes longer than the server waits for a word stays
-// with its worker as long as it gets on.
+// TestSlowJobIsKept: a proof may take longer than the server waits for a sign of life. Its worker
+// keeps the job as long as the job makes progress.
 func TestSlowJobIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -74,14 +74,14 @@ func TestSlowJobIsKept(t *testing.T) {
 	}
 }
 
-// TestProgressNotLife: a prover that lives and does not get on loses its job, which
-// costs the job a try.
+// TestProgressNotLife: a prover that lives but makes no progress loses its job, and a try of the
+// job is counted.
 func TestProgressNotLife(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var calls atomic.Int32
 	r.work(func(c *worker.Config) {
-		c.Stall = 3 * time.Second // fetching and opening get on within it on a busy machine
+		c.Stall = 3 * time.Second // fetching and opening make progress within this time, even on a busy machine
 		c.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
 			if calls.Add(1) == 1 {
 				<-ctx.Done()
@@ -99,13 +99,13 @@ func TestProgressNotLife(t *testing.T) {
 	}
 }
 
-// TestFirstAnswerWins: a job that two workers have has one answer, the first.
+// TestFirstAnswerWins: if two workers have a job, it gets one answer, the first.
 func TestFirstAnswerWins(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	begun, release := make(chan struct{}, 2), make(chan struct{})
 	slow := r.work(func(c *worker.Config) {
-		c.Name, c.Jobs = "slow", 1 // a second job would know that its worker has the first
+		c.Name, c.Jobs = "slow", 1 // with more jobs at a time, this worker would get the job again and know that it has it
 		c.Open = fakes(func(context.Context, []byte) ([]byte, error) {
 			begun <- struct{}{}
 			<-release
@@ -118,7 +118,7 @@ func TestFirstAnswerWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-begun
-	// Its consumer is lost, so that the job is handed out again.
+	// Delete the consumer, so that the job is handed out again.
 	js := r.admin().JS
 	r.work(func(c *worker.Config) {
 		c.Name = "quick"
@@ -142,13 +142,14 @@ func TestFirstAnswerWins(t *testing.T) {
 	r.settled(c, 1)
 }
 
-// TestInfrastructureCostsNoTry: a backend that is gone is nobody's try, however often.
+// TestInfrastructureCostsNoTry: if a backend is gone, no try is counted, however often that
+// happens.
 func TestInfrastructureCostsNoTry(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var calls atomic.Int32
 	r.work(func(c *worker.Config) {
-		c.Jobs = 8 // only the one that failed pauses
+		c.Jobs = 8 // only the job that failed pauses
 		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
 			if calls.Add(1) <= 7 {
 				return nil, fmt.Errorf("the card: %w", backend.ErrGone)
@@ -165,8 +166,8 @@ func TestInfrastructureCostsNoTry(t *testing.T) {
 	}
 }
 
-// TestDead: what fails three times, or panics, ends in the list of the dead, with the
-// reason; other jobs go on.
+// TestDead: a job that fails three times, or panics, is listed as dead with the reason. Other jobs
+// go on.
 func TestDead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -198,18 +199,18 @@ func TestDead(t *testing.T) {
 	if _, err := one(t, c, w, number(4)); err != nil {
 		t.Error(err)
 	}
-	r.settledBut(2, 4) // of those that may be sent again
+	r.settledBut(2, 4) // witnesses of the jobs that may be sent again
 	s, err := c.Status(t.Context())
 	if err != nil || len(s.Dead) != 3 {
 		t.Errorf("%+v, %v", s.Dead, err)
 	}
 }
 
-// relay is a way to the server that can fall silent: connections stay open and nothing
-// comes through any more; new ones work. Or it breaks a connection, once.
+// relay leads to the server. It can fall silent: connections stay open, but nothing comes through
+// any more, while new ones work. It can also break a connection, once.
 type relay struct {
 	listener net.Listener
-	breakAt  atomic.Pointer[string] // what does not come through, nor anything after it
+	breakAt  atomic.Pointer[string] // neither this nor anything after it comes through
 	mu       sync.Mutex
 	silent   map[net.Conn]bool
 }
@@ -266,13 +267,13 @@ func (p *relay) pass(key, from, to net.Conn) {
 	}
 }
 
-// through returns a ticket whose holder comes this way.
+// through returns a ticket whose holder connects through the relay.
 func (p *relay) through(k cluster.Ticket) cluster.Ticket {
 	k.Dial = p.listener.Addr().String()
 	return k
 }
 
-// fallSilent returns how many connections no longer say anything.
+// fallSilent silences the open connections and returns their number.
 func (p *relay) fallSilent() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,8 +283,7 @@ func (p *relay) fallSilent() int {
 	return len(p.silent)
 }
 
-// TestSilence: connections that are open and say nothing are noticed, a worker's and a
-// client's.
+// TestSilence: a worker and a client notice a connection that is open but silent.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -315,8 +315,8 @@ func TestSilence(t *testing.T) {
 	r.settled(c, 4)
 }
 
-// TestBeginsWhileServerGoes: a worker whose connection breaks at its first word goes on. It ended,
-// and two that began while their server was killed left 60 jobs to nobody.
+// TestBeginsWhileServerGoes: a worker whose connection breaks at its first message goes on. Before,
+// it ended: two workers that began while their server was killed left 60 jobs without a worker.
 func TestBeginsWhileServerGoes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -334,8 +334,8 @@ func TestBeginsWhileServerGoes(t *testing.T) {
 	}
 }
 
-// TestDrain: a worker that drains has its time and no more, and what it gives back
-// costs no try.
+// TestDrain: a worker that drains ends within its time. The jobs that it gives back are not charged
+// with a try.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -374,8 +374,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestLeavesWithoutAServer: a worker that is to end while the server is away does so,
-// and is not taken for one that is stuck.
+// TestLeavesWithoutAServer: a worker that is to end while the server is away ends, and is not taken
+// for stuck.
 func TestLeavesWithoutAServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -398,8 +398,8 @@ func TestLeavesWithoutAServer(t *testing.T) {
 	}
 }
 
-// TestStuckProverEndsTheWorker: one that does not end with its context cannot be
-// mended from within.
+// TestStuckProverEndsTheWorker: a prover that does not end with its context ends its worker,
+// because nothing in the process can stop it.
 func TestStuckProverEndsTheWorker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -417,8 +417,8 @@ func TestStuckProverEndsTheWorker(t *testing.T) {
 	}
 }
 
-// TestConsumer: as many jobs may be in hand as the workers take at a time, and a consumer
-// that hands out nothing is made anew.
+// TestConsumer: workers may have as many jobs in hand as they take at a time. A consumer that hands
+// out nothing is made anew.
 func TestConsumer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Stuck = time.Second })
@@ -437,8 +437,8 @@ func TestConsumer(t *testing.T) {
 	r.settled(c, 10)
 }
 
-// TestTriesMove: the stream of tries is made anew where it lies in other storage than it should,
-// as when one server has become three, or three one.
+// TestTriesMove: the stream of tries is made anew if its storage is not the one that it should
+// have, for example after one server has become three, or three one.
 func TestTriesMove(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -472,8 +472,7 @@ func TestTriesMove(t *testing.T) {
 	waitAll(t, c, submitAll(t, c, r.fakeWork("tries"), 2))
 }
 
-// TestSilentWorker: that a worker does not answer who is there does not take its job
-// away.
+// TestSilentWorker: a worker that does not answer who is there keeps its job.
 func TestSilentWorker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Stuck = time.Second })
@@ -501,7 +500,7 @@ func TestSilentWorker(t *testing.T) {
 	if err != nil || msg == nil {
 		t.Fatal(msg, err)
 	}
-	r.work(nil) // has nothing to do
+	r.work(nil) // this worker has nothing to do
 	for end := time.Now().Add(2 * wire.AckWait); time.Now().Before(end); time.Sleep(wire.AckWait / 4) {
 		if err := msg.InProgress(); err != nil {
 			t.Fatal(err)
@@ -512,7 +511,7 @@ func TestSilentWorker(t *testing.T) {
 	}
 }
 
-// TestNothingExpiresByTheClock: a clock that jumps takes nothing along.
+// TestNothingExpiresByTheClock: a clock that jumps deletes nothing.
 func TestNothingExpiresByTheClock(t *testing.T) {
 	for _, s := range append(wire.Shared(0, 1), wire.Own("x", 1, 0, 1)...) {
 		if s.MaxAge != 0 {
@@ -524,7 +523,7 @@ func TestNothingExpiresByTheClock(t *testing.T) {
 	}
 }
 
-// TestOrphans: a witness without a job goes, one with a job stays.
+// TestOrphans: a witness without a job is removed, one with a job stays.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Orphan = 300 * time.Millisecond })
@@ -549,13 +548,13 @@ func TestOrphans(t *testing.T) {
 	waitAll(t, c, ids)
 }
 
-// TestDiskFull: the store refuses what it has no room for, loses nothing of what it
-// has taken, and takes more when that has ended.
+// TestDiskFull: the store refuses what it has no room for. It loses nothing that it has accepted,
+// and accepts more when that has ended.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *server.Config, m *server.Manager) { c.Room, m.Room = 6<<20, 6<<20 })
 	c, w := r.client(), r.fakeWork("full")
-	witness := func(i int) []byte { // that cannot be compressed
+	witness := func(i int) []byte { // random, so that it cannot be compressed
 		b := make([]byte, 300<<10)
 		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(b)
 		return b
@@ -583,8 +582,8 @@ func TestDiskFull(t *testing.T) {
 	eventually(t, "there is room again", func() bool { _, err = c.Submit(t.Context(), w, witness(0)); return err == nil })
 }
 
-// TestCacheIsChecked: a worker notices a file that has changed on its disk, and keeps
-// to its limit.
+// TestCacheIsChecked: a worker notices a changed file on its disk, and keeps its cache within the
+// limit.
 func TestCacheIsChecked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -619,8 +618,8 @@ func TestCacheIsChecked(t *testing.T) {
 	}
 }
 
-// TestDamagedObject: a key whose copy on the server is another one ends its jobs, which
-// are not tried for ever.
+// TestDamagedObject: if the server's copy of a key has other bytes, the key's jobs end and are not
+// tried for ever.
 func TestDamagedObject(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -637,7 +636,7 @@ func TestDamagedObject(t *testing.T) {
 	}
 }
 
-// TestBadWorker: a worker that fails faster than others work ends no job alone.
+// TestBadWorker: a worker that fails faster than others work cannot end a job alone.
 func TestBadWorker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -658,9 +657,9 @@ func TestBadWorker(t *testing.T) {
 	r.settled(c, 10)
 }
 
-// TestForeignKeys: a key for witnesses that is another cluster's, or none, ends a worker
-// and refuses a client at the start; a witness that was sealed with one anyway ends its
-// job, and a job that names another one's witness is thrown away with that left alone.
+// TestForeignKeys: if a ticket's key for witnesses is another cluster's, or is missing, a worker
+// ends and a client is refused at the start. A witness that was sealed with such a key anyway ends
+// its job. A job that names another job's witness is thrown away, and that witness is left alone.
 func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -704,7 +703,7 @@ func TestForeignKeys(t *testing.T) {
 		}
 		return o
 	}
-	// A witness of no job: nobody but the thief would remove it.
+	// No job has this witness: only the thief could have it removed.
 	id := r.tenant(server.ClientTicket) + ".robbed"
 	thief := r.tenant(server.ClientTicket) + ".thief"
 	text, err := json.Marshal(wire.Job{ID: thief, Work: w, Witness: put(r.ticket(server.ClientTicket), id, 0)})
@@ -733,7 +732,7 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestKilledWorkers kills workers at random, and has each replaced.
+// TestKilledWorkers kills workers at random, and replaces each.
 func TestKilledWorkers(t *testing.T) {
 	t.Parallel()
 	kills, workers := size(3, 50), 3
@@ -763,7 +762,7 @@ func TestKilledWorkers(t *testing.T) {
 	measured(t, figure{What: "workers killed", Workers: workers, Jobs: jobs, Kills: kills, Proof: 20})
 }
 
-// TestCostOfAKill measures what it costs to kill a worker that has a job in hand.
+// TestCostOfAKill measures the time that is lost when a worker with a job in hand is killed.
 func TestCostOfAKill(t *testing.T) {
 	t.Parallel()
 	const limit = 5 * time.Second
@@ -775,7 +774,7 @@ func TestCostOfAKill(t *testing.T) {
 	for i := range kills {
 		cmd := workerIn(t, r)
 		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-		if _, err := one(t, c, w, number(i)); err != nil { // it is warm
+		if _, err := one(t, c, w, number(i)); err != nil { // the worker is warm after this
 			t.Fatal(err)
 		}
 		witness := fmt.Appendf(nil, "slow %d", i)
@@ -803,7 +802,7 @@ func TestCostOfAKill(t *testing.T) {
 	most := took[kills-1]
 	measured(t, figure{What: "a worker killed with a job in hand", Workers: 2, Jobs: 2 * kills,
 		Kills: kills, Count: kills, Median: took[kills/2], Max: most})
-	if bound := float64(limit.Milliseconds()); most > bound && *long || most > 4*bound { // tests run beside others
+	if bound := float64(limit.Milliseconds()); most > bound && *long || most > 4*bound { // in short runs other tests run beside this one
 		t.Errorf("%v ms", most)
 	}
 }

@@ -6,40 +6,39 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// Usage is what the jobs of one client came to.
+// Usage sums up the ended jobs of one client.
 type Usage struct {
 	Proved    uint64 `json:"proved"`
 	Dead      uint64 `json:"dead"`
 	Cancelled uint64 `json:"cancelled"`
 	Late      uint64 `json:"late"`
-	// Milliseconds is how long workers were at them, Card how long backends were. Tries
-	// that did not end a job are not in.
+	// Milliseconds is how long workers had these jobs, Card how long backends computed for them,
+	// both in milliseconds. Tries that did not end a job do not count.
 	Milliseconds float64 `json:"ms"`
 	Card         float64 `json:"card_ms"`
 }
 
-// Outcomes returns how many jobs ended how: proved, dead, cancelled, late.
+// Outcomes returns the number of jobs by outcome: proved, dead, cancelled, late.
 func (u Usage) Outcomes() map[string]uint64 {
 	return map[string]uint64{
 		string(wire.Proved): u.Proved, string(wire.Failed): u.Dead, string(wire.Cancelled): u.Cancelled, string(wire.Late): u.Late,
 	}
 }
 
-// Cost is what a job cost the worker that ended it.
+// Cost is the time that a job took from the worker that ended it.
 type Cost = wire.Cost
 
-// Ledger is what clients have used, by tenant, and when each key was needed last, by
-// TENANT.DIGEST.
+// Ledger records what each tenant has used, and when each key was last needed, by TENANT.DIGEST.
 type Ledger struct {
 	Clients map[string]Usage     `json:"clients"`
 	Keys    map[string]time.Time `json:"keys"`
-	// Names are those that an operator gave to tenants.
+	// Names are the names that an operator gave to tenants.
 	Names map[string]string `json:"names,omitempty"`
-	// At is when all of this was so, by the clock that the times in Keys are of.
+	// At is when the ledger was written, by the same clock as the times in Keys.
 	At time.Time `json:"at,omitzero"`
 }
 
-// Add adds what another ledger has. l's maps must not be nil.
+// Add adds another ledger to l. l's maps must not be nil.
 func (l *Ledger) Add(more Ledger) {
 	for tenant, u := range more.Clients {
 		has := l.Clients[tenant]
@@ -74,42 +73,42 @@ func (l *Ledger) Count(tenant string, c wire.Cost) {
 	l.Clients[tenant] = u
 }
 
-// Waiting are the jobs of a client that wait and have one priority.
+// Waiting counts the waiting jobs of one client and one priority.
 type Waiting struct {
 	Tenant   string    `json:"tenant"`
 	Priority int       `json:"priority"`
 	Jobs     int       `json:"jobs"`
-	Since    time.Time `json:"since"` // the oldest, by the clock of the manager
+	Since    time.Time `json:"since"` // when the oldest was queued, by the manager's clock
 }
 
-// Figures are what a manager knows of its cluster, for metrics.
+// Figures are the facts that a manager knows about its cluster, for metrics.
 type Figures struct {
-	Leads  bool      // this manager hands out jobs; else what follows up to Ledger is empty
+	Leads  bool      // this manager hands out jobs; if not, Queue and Held are empty and Ledger has Names only
 	Queue  []Waiting // jobs that wait for their turn
 	Held   int       // jobs that wait until others are proved
 	Ledger Ledger
-	// Usage returns what clients' jobs have come to at the time of the call; nil if another
-	// manager knows.
+	// Usage returns the clients' usage at the time of the call. It is nil if another manager knows
+	// that.
 	Usage   func() map[string]Usage
-	Taken   map[string]int // results that were taken and are still there, by tenant
-	Ready   uint64         // jobs that are handed out and that no worker has taken
+	Taken   map[string]int // results that were taken and are not removed yet, by tenant
+	Ready   uint64         // jobs that are handed out but not taken by a worker yet
 	InHand  int            // jobs that workers have
 	Workers []Worker
-	Silent  []string // workers that are connected and do not answer
+	Silent  []string // connected workers that do not answer
 	Streams []Stored
-	At      time.Time // when this was so
+	At      time.Time // when the figures were collected
 }
 
-// Stored is how full a stream is.
+// Stored says how full a stream is.
 type Stored struct {
 	Name     string // without pippin_
-	Tenant   string // whose stream it is, empty if it is everybody's
+	Tenant   string // owner of the stream, empty if all tenants share it
 	Messages uint64
 	Bytes    uint64
-	Room     int64 // bytes that it may have, below 1 without a bound
+	Room     int64 // most bytes that it may have; below 1 means no bound
 }
 
-// Name returns what people call a tenant.
+// Name returns the tenant's name for people, or the tenant itself if it has none.
 func (l Ledger) Name(tenant string) string {
 	if name, has := l.Names[tenant]; has {
 		return name

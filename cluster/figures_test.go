@@ -25,8 +25,8 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
-// TestOverhead measures how long a job takes whose proof takes no time: with a witness of
-// 1 KiB, and with one of 16 MiB. Only a long run, alone on its machine, asks for a time.
+// TestOverhead measures the duration of a job whose proof takes no time, with witnesses of 1 KiB
+// and of 16 MiB. Only a long run, alone on its machine, requires a certain time.
 func TestOverhead(t *testing.T) {
 	r := newRig(t)
 	r.work(func(c *worker.Config) {
@@ -46,7 +46,7 @@ func TestOverhead(t *testing.T) {
 			}
 			took = append(took, time.Since(began).Seconds()*1e3)
 		}
-		took = took[1:] // the prover was opened
+		took = took[1:] // without the first, which opened the prover
 		slices.Sort(took)
 		measured(t, figure{What: "a job whose proof takes nothing", Workers: 1, Jobs: k.jobs, Bytes: k.bytes,
 			Count: k.jobs, Median: took[k.jobs/2], Max: took[k.jobs-1]})
@@ -56,10 +56,10 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// TestThroughput compares workers with as many provers that nobody has to tell what
-// to do. Provers sleep: what is measured is the cluster, on few processors too. Each
-// makes one proof at a time, as a card does; the worker's second job is fetched
-// meanwhile. Only a long run, alone on its machine, asks for a share.
+// TestThroughput compares workers with an equal number of provers that run without a cluster. The
+// provers sleep, so that it measures the cluster even with few processors. Each prover makes one
+// proof at a time, as a card does; meanwhile the worker fetches its second job. Only a long run,
+// alone on its machine, requires a certain share.
 func TestThroughput(t *testing.T) {
 	type row struct {
 		workers, jobs int
@@ -112,7 +112,7 @@ func TestThroughput(t *testing.T) {
 				}
 				return time.Since(began)
 			}
-			prove(2 * k.workers) // provers are opened
+			prove(2 * k.workers) // this opens the provers
 			rate := float64(k.jobs) / prove(k.jobs).Seconds()
 			share := rate * k.proof.Seconds() / float64(k.workers)
 			measured(t, figure{What: "throughput", Workers: k.workers, Jobs: k.jobs, Proof: k.proof.Seconds() * 1e3, Rate: rate, Share: share})
@@ -124,7 +124,7 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// endAll ends workers, all at once.
+// endAll ends all workers at once.
 func endAll(t *testing.T, ends []func() error) {
 	group := new(errgroup.Group)
 	for _, end := range ends {
@@ -135,8 +135,8 @@ func endAll(t *testing.T, ends []func() error) {
 	}
 }
 
-// chain says "I know what hashes to this, hashed over and over": some 330 constraints
-// a link.
+// chain is the circuit "I know what gives this when it is hashed again and again". Each hash has
+// about 330 constraints.
 type chain struct {
 	links int
 	From  frontend.Variable
@@ -158,10 +158,10 @@ func (c *chain) Define(api frontend.API) error {
 	return nil
 }
 
-// TestRealThroughput compares workers that make real proofs, by Groth16 on the CPU,
-// with as many provers that make and verify the same ones alone, in turns. The
-// processors are shared by all, so that what the cluster costs them counts too; a second
-// job would only have more proofs share them.
+// TestRealThroughput compares workers that make real proofs, by Groth16 on the CPU, with an equal
+// number of provers that make and verify the same proofs without a cluster, in turns. Both share
+// all processors, so that the processor time of the cluster counts too. Each worker has one job at
+// a time: with a second one, more proofs would share the processors.
 func TestRealThroughput(t *testing.T) {
 	const workers = 4
 	links, jobs := size(1, 4), size(20, 1000)
@@ -217,7 +217,7 @@ func TestRealThroughput(t *testing.T) {
 
 	r := newRig(t, func(_ *server.Config, m *server.Manager) {
 		if *long {
-			m.Every = 0 // as a cluster does; the rig's ten looks a second take 8 ms of a processor more
+			m.Every = 0 // as in a real cluster; the rig's ten looks a second take 8 ms more of a processor
 		}
 	})
 	var ends []func() error
@@ -245,11 +245,11 @@ func TestRealThroughput(t *testing.T) {
 		}
 		return float64(len(witnesses)) / time.Since(began).Seconds()
 	}
-	rate(alone, witnesses[:workers]) // keys are loaded
+	rate(alone, witnesses[:workers]) // this loads the keys
 	rate(together, witnesses[:4*workers])
 	var rates, shares []float64
 	const rounds = 5
-	for k := range rounds { // in turns: the machine is not as fast all the time
+	for k := range rounds { // in turns, because the machine's speed varies
 		part := witnesses[k*jobs/rounds : (k+1)*jobs/rounds]
 		of := rate(alone, part)
 		rates = append(rates, rate(together, part))

@@ -16,17 +16,17 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// hostile is a tenant that does what it can against others with its own ticket.
+// hostile is a tenant that harms others as far as its ticket lets it.
 type hostile struct {
 	link   *wire.Link
 	tenant string
-	other  string // the tenant that it would harm
-	job    string // a job of that one
+	other  string // the tenant that it attacks
+	job    string // a job of the other tenant
 	junk   []byte // as large as a message may be here; it cannot be compressed
 	done   atomic.Int64
 }
 
-// newHostile connects with a ticket, until the test ends.
+// newHostile connects with a ticket and closes the connection when the test ends.
 func newHostile(t *testing.T, r *rig, ticket, other string) *hostile {
 	t.Helper()
 	link, err := r.ticket(ticket).Connect("hostile")
@@ -40,8 +40,8 @@ func newHostile(t *testing.T, r *rig, ticket, other string) *hostile {
 	return h
 }
 
-// fill stores until there is no room, as witnesses, keys and what is no job. It returns the prefixes
-// whose room never ended.
+// fill stores witnesses, keys and messages that are no jobs until there is no room. It returns the
+// prefixes whose room never ended.
 func (h *hostile) fill(ctx context.Context, room int) (endless []string) {
 	for _, prefix := range []string{wire.WitnessesPrefix, wire.KeysPrefix, wire.QueuePrefix} {
 		junk := h.junk
@@ -54,14 +54,14 @@ func (h *hostile) fill(ctx context.Context, room int) (endless []string) {
 			full = wire.Full(err)
 			h.done.Add(1)
 		}
-		if !full && prefix != wire.QueuePrefix { // what is no job leaves the queue
+		if !full && prefix != wire.QueuePrefix { // the manager removes what is no job from the queue
 			endless = append(endless, prefix)
 		}
 	}
 	return endless
 }
 
-// empty removes what fill has stored.
+// empty removes what fill stored.
 func (h *hostile) empty() {
 	for _, kind := range []string{"witnesses.", "keys."} {
 		for i := range 1000 {
@@ -70,9 +70,9 @@ func (h *hostile) empty() {
 	}
 }
 
-// flood asks managers and streams for all that it may ask for, as fast as pause lets it, and names
-// subjects of the other tenant and of the system as the place for the answers. It publishes to those
-// as well.
+// flood sends managers and streams every request that the ticket allows, as fast as pause lets it.
+// For the answers it names subjects of the other tenant and of the system, and it publishes to
+// those as well.
 func (h *hostile) flood(ctx context.Context, pause time.Duration) {
 	asks := []string{
 		wire.StatusPrefix + h.tenant, wire.HelloPrefix + h.tenant, wire.CancelPrefix + h.tenant + ".x",
@@ -96,8 +96,8 @@ func (h *hostile) flood(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// burden submits jobs that cost a manager memory and no card: they wait for jobs that nobody knows or
-// for themselves. It also stores what is no job in the queue.
+// burden submits jobs that cost a manager memory and no card: they wait for jobs that nobody knows,
+// or for themselves. It also stores messages in the queue that are no jobs.
 func (h *hostile) burden(ctx context.Context, pause time.Duration) {
 	for i := 0; ctx.Err() == nil; i++ {
 		id := h.tenant + "." + nuid.Next()
@@ -120,7 +120,7 @@ func (h *hostile) burden(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// warnings counts the warnings in a log that name a tenant.
+// warnings counts a log's warnings that name a tenant.
 type warnings struct {
 	to     io.Writer
 	tenant atomic.Pointer[string]

@@ -20,8 +20,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// loses has the workers' stream lose all jobs, as a consumer does that takes them for
-// acknowledged.
+// loses makes the workers' stream lose all jobs, like a consumer that takes them for acknowledged.
 func (r *rig) loses() {
 	r.t.Helper()
 	if err := r.admin().Purge(r.t.Context(), wire.JobsPrefix+">", 0); err != nil {
@@ -29,14 +28,14 @@ func (r *rig) loses() {
 	}
 }
 
-// TestLostJobs: jobs that were handed out and that the workers' stream loses have their
-// proofs, whether or not their manager is there when that happens, and soon after, when the
-// server would still know the messages' IDs.
+// TestLostJobs: jobs that were handed out and that the workers' stream then loses are still proved,
+// whether or not a manager is there when they are lost. They are proved even if the loss comes so
+// soon that the server still knows the messages' IDs.
 func TestLostJobs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Stuck = 300 * time.Millisecond })
 	c, w, msgs := r.client(), r.fakeWork("lost"), r.messages()
-	ids := submitAll(t, c, w, 2) // one of which is handed out: there is no worker
+	ids := submitAll(t, c, w, 2) // one of them is handed out, although there is no worker
 	out := func() bool { return msgs(wire.Jobs) == 1 }
 	eventually(t, "a job is handed out", out)
 	r.loses()
@@ -49,8 +48,8 @@ func TestLostJobs(t *testing.T) {
 	r.settled(c, len(ids))
 }
 
-// TestNameAgain: when a named job's result is gone a job of the same name is another one,
-// however soon it comes.
+// TestNameAgain: once a named job's result is gone, a job with the same name is a new one, however
+// soon it comes.
 func TestNameAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Linger = time.Millisecond })
@@ -80,7 +79,7 @@ func TestNameAgain(t *testing.T) {
 	}
 }
 
-// ends stores how a job ended, as somebody does who ends thereafter.
+// ends stores a job's end and does no more, like a process that is gone right afterwards.
 func (r *rig) ends(id string, end any) {
 	r.t.Helper()
 	link := r.admin()
@@ -104,9 +103,9 @@ func (r *rig) ends(id string, end any) {
 	check(err)
 }
 
-// TestEndedWithItsManager: when a manager ends between a job's end and the removal of its
-// witness the next one removes it, but not those that jobs are sent again with. They stayed
-// until they were swept, an hour later.
+// TestEndedWithItsManager: if a manager ends after a job has ended and before it has removed the
+// job's witness, the next manager removes it. Witnesses of jobs that may be sent again stay.
+// Before, witnesses stayed until the sweep, an hour later.
 func TestEndedWithItsManager(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -130,7 +129,7 @@ func TestEndedWithItsManager(t *testing.T) {
 	r.settledBut(1, len(ends))
 }
 
-// TestDeadOnce: a job that another worker has found dead keeps its witness, with which it can
+// TestDeadOnce: a dead job that another worker finds dead again keeps its witness, so that it can
 // be sent again.
 func TestDeadOnce(t *testing.T) {
 	t.Parallel()
@@ -143,9 +142,9 @@ func TestDeadOnce(t *testing.T) {
 	r.settledBut(1, 1)
 }
 
-// TestJobsAreNotPurged: jobs that were handed out and are cancelled, or too late, leave the workers'
-// stream one by one. A purge there had the server that led the consumer note alone what it had
-// delivered, and jobs were lost when it was killed then.
+// TestJobsAreNotPurged: jobs that were handed out and are then cancelled or late are removed from
+// the workers' stream one by one. Before, they were purged: the server that led the consumer then
+// noted alone what it had delivered, and jobs were lost if it was killed at that moment.
 func TestJobsAreNotPurged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -189,8 +188,8 @@ func TestJobsAreNotPurged(t *testing.T) {
 	r.settled(c, 2)
 }
 
-// TestLateAfterFailing: a job that was begun in time and failed is not begun again when it is too late,
-// and one that a worker is still at ends with its proof.
+// TestLateAfterFailing: a job that was begun in time and failed is not begun again after its
+// deadline. A job that a worker still has at its deadline ends with its proof.
 func TestLateAfterFailing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -226,8 +225,8 @@ func TestLateAfterFailing(t *testing.T) {
 	r.settled(c, 2)
 }
 
-// TestProtocol: a program whose cluster speaks another version of the protocol says so in one line and
-// does not go on.
+// TestProtocol: a program of another version of the protocol than its cluster's says so in one line
+// and ends.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

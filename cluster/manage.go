@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// ledger returns what clients have used, as the manager has noted it last, and how long ago.
+// ledger returns the ledger as the manager last stored it, and its age.
 func (c *Client) ledger(ctx context.Context) (l Ledger, age time.Duration, err error) {
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return c.link.Last(ctx, wire.NotesPrefix+"ledger")
@@ -34,7 +34,7 @@ func (c *Client) ledger(ctx context.Context) (l Ledger, age time.Duration, err e
 	return l, max(0, notes.CachedInfo().TimeStamp.Sub(m.Time)), json.Unmarshal(m.Data, &l)
 }
 
-// administers refuses clients whose ticket is no administrator's.
+// administers refuses a client whose ticket is not an administrator's.
 func (c *Client) administers() error {
 	if !c.admin {
 		return fmt.Errorf("%w: the ticket is no administrator's", backend.ErrInvalidInput)
@@ -42,10 +42,9 @@ func (c *Client) administers() error {
 	return nil
 }
 
-// Retry sends dead jobs again, all if none is named, and returns the IDs of those that it
-// has sent. A job whose witness is no longer there stays dead; witnesses of jobs that
-// failed through their own fault go at once, others after a day. It needs an
-// administrator's ticket.
+// Retry sends dead jobs again, all of them if ids is empty, and returns the IDs of those that it
+// sent. A job stays dead if its witness is gone: the witness of a job that was itself at fault is
+// deleted at once, others after a day. Retry needs an administrator's ticket.
 func (c *Client) Retry(ctx context.Context, ids ...string) (sent []string, err error) {
 	if err := c.administers(); err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (c *Client) Retry(ctx context.Context, ids ...string) (sent []string, err e
 	return sent, nil
 }
 
-// retry sends a dead job again if its witness is there.
+// retry sends a dead job again if its witness is still stored.
 func (c *Client) retry(ctx context.Context, id string) (bool, error) {
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return c.link.Last(ctx, wire.DeadPrefix+id)
@@ -102,8 +101,8 @@ func (c *Client) retry(ctx context.Context, id string) (bool, error) {
 		}
 	}
 	job.Retry++
-	job.Within, job.After = 0, nil // they were proved
-	// Its end goes first: a job that has one is not done again.
+	job.Within, job.After = 0, nil // the prerequisites were proved before
+	// The end must be removed first: a job that has one is not done again.
 	for _, prefix := range []string{wire.EndsPrefix, wire.DeadPrefix} {
 		if err := c.link.Purge(ctx, prefix+id, 0); err != nil {
 			return false, refusal(ctx, err)
@@ -115,7 +114,7 @@ func (c *Client) retry(ctx context.Context, id string) (bool, error) {
 	return true, nil
 }
 
-// requeue publishes a job whose witness stays if that fails.
+// requeue publishes a job. Unlike publish it keeps the witness if that fails.
 func (c *Client) requeue(ctx context.Context, job wire.Job) error {
 	text, err := json.Marshal(job)
 	if err != nil {
@@ -127,23 +126,23 @@ func (c *Client) requeue(ctx context.Context, job wire.Job) error {
 	return refusal(ctx, err)
 }
 
-// StoredKey is a circuit or key that the cluster has.
+// StoredKey is a circuit or key that the cluster stores.
 type StoredKey struct {
 	Tenant string `json:"tenant"`
-	Client string `json:"client"` // the tenant's name, as far as it has one
+	Client string `json:"client"` // the tenant's name, or the tenant if it has none
 	Digest string `json:"digest"`
-	// Bytes is how many it has there, compressed, at most.
+	// Bytes is an upper bound of the compressed size.
 	Bytes uint64 `json:"bytes"`
-	// Used is when a job needed it last, or when it was added, by the clocks of the servers.
+	// Used is when a job last needed the object, or when it was added, by the servers' clocks.
 	Used time.Time `json:"used"`
-	// Idle is how long ago that was, by the same clocks.
+	// Idle is the time since Used, by the same clocks.
 	Idle time.Duration `json:"idle"`
-	// Waiting reports whether a job that waits or is in hand needs it.
+	// Waiting reports whether the object is needed by a job that waits or that a worker has.
 	Waiting bool `json:"waiting,omitempty"`
 }
 
-// Keys returns the circuits and keys that the cluster has, those first that were not used
-// for longest. It needs an administrator's ticket.
+// Keys returns the circuits and keys that the cluster stores, the longest unused first. It needs an
+// administrator's ticket.
 func (c *Client) Keys(ctx context.Context) ([]StoredKey, error) {
 	if err := c.administers(); err != nil {
 		return nil, err
@@ -160,7 +159,7 @@ func (c *Client) Keys(ctx context.Context) ([]StoredKey, error) {
 	if err != nil {
 		return nil, refusal(ctx, err)
 	}
-	clocks := map[string]time.Time{} // what the clocks of streams say
+	clocks := map[string]time.Time{} // time of each stream's clock
 	for _, s := range streams {
 		clocks[s.Config.Name] = s.TimeStamp
 	}
@@ -205,7 +204,8 @@ func (c *Client) Keys(ctx context.Context) ([]StoredKey, error) {
 	return all, nil
 }
 
-// needed returns the keys, as TENANT.DIGEST, that jobs need which wait or are in hand.
+// needed returns the keys, as TENANT.DIGEST, that are needed by jobs that wait or that workers
+// have.
 func (c *Client) needed(ctx context.Context) (map[string]bool, error) {
 	all := map[string]bool{}
 	for kind, prefix := range map[string]string{wire.Queue: wire.QueuePrefix, wire.Jobs: wire.JobsPrefix} {
@@ -216,14 +216,14 @@ func (c *Client) needed(ctx context.Context) (map[string]bool, error) {
 		for _, subject := range subjects {
 			m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return c.link.Last(ctx, subject) })
 			if wire.Missing(err) {
-				continue // it has moved on
+				continue // the job has left the stream
 			}
 			if err != nil {
 				return nil, refusal(ctx, err)
 			}
 			var job wire.Job
 			if err := json.Unmarshal(m.Data, &job); err != nil {
-				continue // no worker will take it
+				continue // it is no job, and no worker will take it
 			}
 			for _, digest := range job.Work.Digests() {
 				all[wire.TenantOfJob(job.ID)+"."+digest] = true
@@ -233,8 +233,8 @@ func (c *Client) needed(ctx context.Context) (map[string]bool, error) {
 	return all, nil
 }
 
-// RemoveKey removes a circuit or key from the cluster. Clients that added it must do so
-// again before their next job of it; workers that have it on their disk go on. It needs an
+// RemoveKey removes a circuit or key from the cluster. Clients must add it again before their next
+// job that needs it. Workers that have it on their disk go on using it. RemoveKey needs an
 // administrator's ticket.
 func (c *Client) RemoveKey(ctx context.Context, k StoredKey) error {
 	if err := c.administers(); err != nil {
@@ -243,7 +243,7 @@ func (c *Client) RemoveKey(ctx context.Context, k StoredKey) error {
 	return refusal(ctx, c.link.Purge(ctx, wire.KeysPrefix+k.Tenant+"."+k.Digest+".>", 0))
 }
 
-// all returns the subjects that begin with a prefix, of all streams of a kind.
+// all returns the subjects with a prefix, from all streams of a kind.
 func (c *Client) all(ctx context.Context, kind, prefix string) (all []string, err error) {
 	streams, err := c.link.Streams(ctx)
 	if err != nil {

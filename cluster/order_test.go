@@ -22,7 +22,8 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// gate is a fake's Prove that notes the order of witnesses and waits to be let go.
+// gate is the Prove of a fake prover. It notes the order of the witnesses, and each call waits
+// until the test lets it go.
 type gate struct {
 	mu    sync.Mutex
 	order []string
@@ -49,8 +50,8 @@ func (g *gate) begun() []string {
 	return slices.Clone(g.order)
 }
 
-// busy starts a worker that takes one job at a time, with a first job in its hands and
-// another one that is handed out.
+// busy starts a worker that takes one job at a time. The worker has a first job in its hands, and a
+// second is handed out.
 func (r *rig) busy(c *cluster.Client, w cluster.Work, g *gate, change func(*worker.Config)) (ids []string) {
 	r.t.Helper()
 	r.work(func(cfg *worker.Config) {
@@ -74,8 +75,8 @@ func (r *rig) busy(c *cluster.Client, w cluster.Work, g *gate, change func(*work
 	return ids
 }
 
-// TestPriorities: of jobs that wait those of a higher priority are begun first, then those
-// with the earlier deadline.
+// TestPriorities: of the waiting jobs, those of a higher priority are begun first, and among equals
+// those with the earlier deadline.
 func TestPriorities(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -104,8 +105,8 @@ func TestPriorities(t *testing.T) {
 	r.settled(c, len(ids))
 }
 
-// TestDeadline: a job whose deadline has passed is not begun, in the queue and where it was
-// handed out already.
+// TestDeadline: a job whose deadline has passed is not begun, whether it is in the queue or handed
+// out.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -115,7 +116,7 @@ func TestDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // handed out it would wait for the gate
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // a job that is handed out would wait for the gate
 	defer cancel()
 	if _, err := c.Wait(soon, late); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, cluster.ErrLate) {
 		t.Error("in the queue:", err)
@@ -127,7 +128,7 @@ func TestDeadline(t *testing.T) {
 		t.Error("it was begun")
 	}
 
-	// Handed out while nobody is there.
+	// This job is handed out while there is no worker.
 	r2 := newRig(t)
 	c, w = r2.client(), r2.fakeWork("deadline")
 	id, err := c.Submit(t.Context(), w, []byte("late"), cluster.JobOptions{Deadline: time.Now().Add(200 * time.Millisecond)})
@@ -151,8 +152,8 @@ func waitFor(t *testing.T, c *cluster.Client, ids []string) {
 	}
 }
 
-// TestCancel: a job that is cancelled is not proved, whether it waits, is handed out or is
-// in the hands of a worker, who goes on with others.
+// TestCancel: a cancelled job is not proved, whether it waits, is handed out, or is in the hands of
+// a worker. That worker goes on with other jobs.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -197,7 +198,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelledProve: a Prove whose context ends is not proved.
+// TestCancelledProve: if the context of a Prove ends, its job is not proved.
 func TestCancelledProve(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -216,7 +217,7 @@ func TestCancelledProve(t *testing.T) {
 		t.Error(err)
 	}
 	r.settled(c, 1)
-	// Its deadline is its context's.
+	// The job's deadline is its context's.
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := p.Prove(ctx, witnessOf(t, ecc.BN254, 3, 9)); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cluster.ErrLate) {
@@ -229,22 +230,22 @@ func TestCancelledProve(t *testing.T) {
 	}
 }
 
-// TestClientShares: two clients that always have work get cards by their shares, though one's
-// jobs take longer.
+// TestClientShares: two clients that always have jobs get cards by their shares, even if one
+// client's jobs take longer.
 func TestClientShares(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *server.Config, _ *server.Manager) {
 		c.Clients, c.Shares = []string{"alice", "bob"}, map[string]float64{"alice": 0.7}
 	})
 	takes := map[byte]time.Duration{'a': 150 * time.Millisecond, 'b': 50 * time.Millisecond}
-	most := 10 * time.Second * time.Duration(size(1, 6)) // of the workers' time, until the shares are read
+	most := 10 * time.Second * time.Duration(size(1, 6)) // of the workers' time, after which the shares are read
 	type job struct {
 		client  *cluster.Client
 		id      string
 		witness []byte
 	}
-	// All jobs are handed in before the first begins, twice as many of each client as most has
-	// room for: both have jobs that wait, however slow the machine is.
+	// All jobs are submitted before the first begins. Each client submits twice the jobs that fit
+	// into most, so that both always have jobs that wait, however slow the machine is.
 	var jobs []job
 	for name, share := range map[string]float64{"alice": 0.7, "bob": 0.3} {
 		c, w := r.clientOf(server.TicketOf(name)), r.fakeWorkOf(server.TicketOf(name), "shares")
@@ -267,7 +268,7 @@ func TestClientShares(t *testing.T) {
 		})
 	}
 	admin, alice, bob := r.clientOf(server.AdminTicket), r.tenant(server.TicketOf("alice")), r.tenant(server.TicketOf("bob"))
-	used := func(least time.Duration) (a, b float64) { // milliseconds, once the two together have so much
+	used := func(least time.Duration) (a, b float64) { // milliseconds, once both together have at least least
 		eventually(t, "jobs are done", func() bool {
 			s, err := admin.Status(t.Context())
 			if err != nil {
@@ -292,7 +293,8 @@ func TestClientShares(t *testing.T) {
 	}
 }
 
-// TestNamedJobs: a job of a name is one job, whoever submits it again, and however far it is.
+// TestNamedJobs: jobs with one name are one job, whoever submits the name again, and however far
+// the job is.
 func TestNamedJobs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -320,7 +322,7 @@ func TestNamedJobs(t *testing.T) {
 	}
 }
 
-// TestTaken: a result is kept until it is taken, and goes then.
+// TestTaken: a result is kept until it is taken, and is removed then.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Linger = 300 * time.Millisecond })
@@ -341,8 +343,9 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestCounts: status and metrics tell results that wait to be taken from those that were and are not
-// removed yet, and have counted a job's end when its client has the proof.
+// TestCounts: status and metrics distinguish results that wait to be taken from results that were
+// taken and are not removed yet. When a client has its proof, the end of its job is counted
+// already.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	var first atomic.Pointer[cluster.Figures]
@@ -386,7 +389,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestRetry: a dead job is sent again and proved; one whose fault it was has no witness any
+// TestRetry: a dead job is sent again and proved. A job that was itself at fault has no witness any
 // more.
 func TestRetry(t *testing.T) {
 	t.Parallel()
@@ -439,7 +442,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestKeysThatNothingUses are told from others, and removed.
+// TestKeysThatNothingUses: keys that no job uses are distinguished from others, and can be removed.
 func TestKeysThatNothingUses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -481,8 +484,8 @@ func TestKeysThatNothingUses(t *testing.T) {
 	}
 }
 
-// TestHandBack: a worker whose machine goes gives its jobs back at once; another has them
-// before they could be missed.
+// TestHandBack: a worker whose machine is taken away gives its jobs back at once. Another worker
+// has them before they could be missed.
 func TestHandBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -515,8 +518,8 @@ func TestHandBack(t *testing.T) {
 	r.settled(c, 1)
 }
 
-// TestWorkersTickets: workers have tickets of their own, and one that is not listed any more
-// is not let in.
+// TestWorkersTickets: each worker has its ticket, and a worker that is no longer listed is not let
+// in.
 func TestWorkersTickets(t *testing.T) {
 	t.Parallel()
 	var cfg server.Config
@@ -538,7 +541,7 @@ func TestWorkersTickets(t *testing.T) {
 	waitAll(t, c, submitAll(t, c, r.fakeWork("tickets"), 2))
 }
 
-// TestTwoManagers: of two managers one hands out jobs, and the other one when that is gone.
+// TestTwoManagers: one of two managers hands out jobs. When it is gone, the other one does.
 func TestTwoManagers(t *testing.T) {
 	t.Parallel()
 	leads := make(chan string, 100)
@@ -580,8 +583,8 @@ func note(to chan<- string, who string, leads bool) {
 	}
 }
 
-// TestRotation: after it the old tickets are refused, and a job that waited is proved by a
-// worker with a new one.
+// TestRotation: after a rotation the old tickets are refused. A job that waited meanwhile is proved
+// by a worker with a new ticket.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	var cfg server.Config
@@ -610,8 +613,8 @@ func TestRotation(t *testing.T) {
 	waitAll(t, c, submitAll(t, c, r.fakeWork("rotation"), 2))
 }
 
-// TestTraceIsCarried: what the client's context says of a trace comes to the worker's, with
-// what the job costs to whoever counts.
+// TestTraceIsCarried: the trace in the client's context reaches the worker's context, and the job's
+// cost reaches the meter.
 func TestTraceIsCarried(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -653,7 +656,7 @@ func TestTraceIsCarried(t *testing.T) {
 	}
 }
 
-// meter notes what a worker counts.
+// meter notes what a worker reports.
 type meter struct {
 	mu     sync.Mutex
 	phases map[string]int
@@ -668,9 +671,9 @@ func (m *meter) Ended(string, cluster.Cost)          { m.note(func() { m.ended++
 func (m *meter) Try(string)                          {}
 func (m *meter) Received(n int)                      { m.note(func() { m.bytes += n }) }
 
-// TestPrerequisites: a job is begun when those are proved that it waits for, also when the
-// manager has begun anew in between; one whose prerequisite fails or is cancelled ends with
-// its name.
+// TestPrerequisites: a job is begun once its prerequisites are proved, even if the manager has been
+// restarted in between. If a prerequisite fails or is cancelled, the job ends with an error that
+// names it.
 func TestPrerequisites(t *testing.T) {
 	t.Parallel()
 	var held atomic.Int64
@@ -732,7 +735,7 @@ func TestPrerequisites(t *testing.T) {
 		t.Errorf("begun: %q", order)
 	}
 
-	// What has ended, well or not, when the job after it comes.
+	// These prerequisites have ended, well or not, before the job that waits for them is submitted.
 	last := submit("last", "root")
 	if _, err := c.Wait(t.Context(), last); err != nil {
 		t.Error(err)
@@ -743,8 +746,7 @@ func TestPrerequisites(t *testing.T) {
 	r.settled(c, len(good)+len(bad)+len(gone)+2)
 }
 
-// TestPrerequisiteIsKept: a result that was taken stays as long as a job waits for it and
-// for others.
+// TestPrerequisiteIsKept: a result that was taken stays while a job waits for it and for others.
 func TestPrerequisiteIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Linger = time.Millisecond })
@@ -773,7 +775,7 @@ func TestPrerequisiteIsKept(t *testing.T) {
 	}
 	time.Sleep(5 * r.cfg.Every)
 	r.stop()
-	r.manage() // which has to find it
+	r.manage() // the new manager has to find it
 	close(g.open)
 	waitFor(t, c, []string{slow, both})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// trio is a cluster of three servers in this process.
+// trio is a cluster of three servers, all in this process.
 type trio struct {
 	t       *testing.T
 	cfg     [3]server.Config
@@ -91,7 +91,7 @@ func (r *trio) up(i int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		for ctx.Err() == nil { // as a unit that is started again
+		for ctx.Err() == nil { // like a systemd unit that is started again
 			if err := m.Run(ctx, func() {}); err != nil && ctx.Err() == nil {
 				r.t.Log("manager", s.Name(), err)
 				time.Sleep(100 * time.Millisecond)
@@ -113,9 +113,9 @@ func (r *trio) ticket(name string) cluster.Ticket {
 	return t
 }
 
-// TestThreeServers: jobs go on while one of three servers after the other is away, the first
-// one included, and each has its one right answer. Servers vote by the clock: it runs before
-// the tests of this package that run together.
+// TestThreeServers: jobs go on while one server of three after another is away, the first one
+// included, and each job has its one right answer. Servers vote by the clock, so this test runs
+// before the tests of this package that run together.
 func TestThreeServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")

@@ -24,15 +24,15 @@ import (
 	"github.com/pippin-zk/pippin/cluster/server"
 )
 
-// smallDisk mounts a disk of so many MiB where nobody but the processes sees it whose
-// command line begins with prefix. Others find its root at path.
+// smallDisk mounts a disk of some MiB. Only processes whose command line begins with prefix see it.
+// Others find its root at path.
 func smallDisk(t *testing.T, dir string, size int) (prefix []string, path string) {
 	t.Helper()
 	script := `mount -t tmpfs -o size="$1" none "$2" && echo mounted && exec cat`
 	cmd := exec.Command("unshare", "-Urm", "sh", "-c", script, "sh", fmt.Sprintf("%dm", size), dir)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		_, err = cmd.StdinPipe() // it goes when this process does
+		_, err = cmd.StdinPipe() // the pipe closes when this process ends
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func smallDisk(t *testing.T, dir string, size int) (prefix []string, path string
 	return []string{"nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "--"}, filepath.Join("/proc", pid, "root", dir)
 }
 
-// TestNoSpace: others fill the server's disk while jobs wait. The server ends, and
-// when it is started again, as systemd does it, and has room, what was accepted is done.
+// TestNoSpace: others fill the server's disk while jobs wait, and the server ends. Once there is
+// room and it is started again, as systemd does it, the jobs that it had accepted are proved.
 func TestNoSpace(t *testing.T) {
 	t.Parallel()
 	a := &away{rig: &rig{t: t, dir: folder(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}}
@@ -77,7 +77,7 @@ func TestNoSpace(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { <-r.ended; cancel() }()
-	for err = nil; err == nil && len(ids) < 1000; { // blocks that were begun have room
+	for err = nil; err == nil && len(ids) < 1000; { // blocks that were begun still have room
 		var id string
 		if id, err = c.Submit(ctx, w, number(len(ids))); err == nil {
 			ids = append(ids, id)
@@ -101,15 +101,16 @@ func TestNoSpace(t *testing.T) {
 	waitAll(t, c, append(ids, id))
 }
 
-// clock is the wall clock of a process, which a test sets. The monotonic one goes on.
+// clock is the wall clock of a process, which a test sets. The process's monotonic clock goes on.
 type clock struct {
-	ahead  time.Duration // of the system's, when a process starts
-	memory *os.File      // of the process
-	offset int64         // address of the seconds that are added
+	ahead  time.Duration // before the system's clock, when a process starts
+	memory *os.File      // memory of the process
+	offset int64         // address of the number of seconds added
 }
 
-// What replaces the function of the kernel's page for clocks that Go calls: the
-// system call, and for CLOCK_REALTIME so many seconds more as stand behind it.
+// clockCode replaces the function for clocks in the page that the kernel maps into each process and
+// that Go calls. It makes the system call instead, and for CLOCK_REALTIME adds the number of
+// seconds that follows the code.
 var clockCode = []byte{
 	0xb8, 0xe4, 0x00, 0x00, 0x00, // mov  eax, SYS_clock_gettime
 	0x0f, 0x05, // syscall
@@ -122,10 +123,9 @@ var clockCode = []byte{
 	0, 0, 0, 0, 0, 0, 0, 0,
 }
 
-// start starts a process with the clock, which is put in before its first
-// instruction.
+// start starts a process with the clock, which is installed before the process's first instruction.
 func (c *clock) start(cmd *exec.Cmd) error {
-	runtime.LockOSThread() // it traces
+	runtime.LockOSThread() // the thread that starts the process must also trace it
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := cmd.Start(); err != nil {
@@ -138,7 +138,7 @@ func (c *clock) start(cmd *exec.Cmd) error {
 	return errors.Join(c.install(cmd.Process.Pid), syscall.PtraceDetach(cmd.Process.Pid))
 }
 
-// install replaces the function in a process that has stopped.
+// install replaces the function in a stopped process.
 func (c *clock) install(pid int) error {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -180,13 +180,13 @@ func (c *clock) install(pid int) error {
 	return errors.New("the kernel's page has no clock")
 }
 
-// set sets the clock to so much before or after the system's.
+// set sets how far the clock is before or after the system's.
 func (c *clock) set(by time.Duration) error {
 	_, err := c.memory.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(int64(by/time.Second))), c.offset)
 	return err
 }
 
-// jump sets the clock while its process runs.
+// jump sets the clock while the process runs.
 func (c *clock) jump(t *testing.T, by time.Duration) {
 	t.Helper()
 	if err := c.set(by); err != nil {
@@ -194,9 +194,9 @@ func (c *clock) jump(t *testing.T, by time.Duration) {
 	}
 }
 
-// TestClockJumps moves the server's clock by hours, forward and back, between jobs and
-// during them. It also kills a worker after the clock went back, so that by the server's
-// clock the job is in hand for hours.
+// TestClockJumps moves the server's clock by hours, forward and back, between jobs and during them.
+// It also kills a worker after the clock went back. By the server's clock the killed worker's job
+// is then in hand for hours.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -243,11 +243,11 @@ func TestClockJumps(t *testing.T) {
 	r.settled(c, len(ids)+1)
 }
 
-// TestClocksDiffer: the clock of the server and its manager is an hour ahead of everybody else's, or
-// behind, and a worker's the other way. A second manager does not lead for that. Jobs that have ten
-// seconds are proved, jobs are late when their time is over and not before, also over a restart of
-// the server, and what is told of ages is right. A client whose clock was behind had all of its
-// proofs late.
+// TestClocksDiffer: the clock of the server and its manager is an hour before or behind everybody
+// else's, and a worker's differs the other way. A second manager does not take the lead because of
+// that. Jobs that have ten seconds are proved. Jobs are late when their time is over and not
+// before, even if the server is restarted meanwhile. Reported ages are right. Before, a client
+// whose clock was behind had all of its proofs late.
 func TestClocksDiffer(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -272,7 +272,7 @@ func TestClocksDiffer(t *testing.T) {
 				}
 				return id, began
 			}
-			// There is no worker: one job is handed out, the others wait.
+			// There is no worker: one job is handed out, and the others wait.
 			late := func(what string, id string, began time.Time, within time.Duration) {
 				t.Helper()
 				if _, err := c.Wait(t.Context(), id); !errors.Is(err, cluster.ErrLate) {
@@ -286,7 +286,7 @@ func TestClocksDiffer(t *testing.T) {
 			eventually(t, "it is handed out", func() bool { return msgs(wire.Jobs) == 1 })
 			late("handed out", id, began, 3*time.Second)
 			eventually(t, "it is taken back", func() bool { return msgs(wire.Jobs) == 0 })
-			submit(time.Hour) // is handed out: those after it wait
+			submit(time.Hour) // is handed out, so that the jobs after it wait
 			id, began = submit(time.Second)
 			late("in the queue", id, began, time.Second)
 			short, _ := submit(3 * time.Second)
@@ -297,7 +297,7 @@ func TestClocksDiffer(t *testing.T) {
 			r.end(syscall.SIGKILL)
 			time.Sleep(3 * time.Second)
 			r.up()
-			of.jump(t, 0) // while the long one waits
+			of.jump(t, 0) // while the long job waits
 			if _, err := c.Wait(t.Context(), short); !errors.Is(err, cluster.ErrLate) {
 				t.Errorf("its time was over while the server was away: %v", err)
 			}
@@ -343,8 +343,8 @@ func hasStopped(t *testing.T, pid int) bool {
 	return true
 }
 
-// TestBusyWorker: a worker that is slow to answer is waited for, one that does not
-// answer at all is named, and sent away when it can hear that again.
+// TestBusyWorker: a worker that answers slowly is waited for. One that does not answer is named as
+// silent, and told to leave once it can hear that again.
 func TestBusyWorker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -366,7 +366,7 @@ func TestBusyWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// stopped asks while the worker is stopped, for a second or all the time.
+	// stopped asks while the worker is stopped, either for a second or all the time.
 	stopped := func(all bool, ask func(context.Context) error) {
 		var second <-chan time.Time
 		done := make(chan error)

@@ -24,11 +24,11 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// trailing is the variable with which a process says all that happens to jobs.
+// trailing is the environment variable that makes a process log all that happens to jobs.
 const trailing = "PIPPIN_TEST_TRAIL"
 
-// processLog returns the log of a process: warnings, and what happens to jobs if that is
-// asked for.
+// processLog returns a process's log: its warnings and, if trailing asks for that, what happens to
+// jobs.
 func processLog() *slog.Logger {
 	level := slog.LevelWarn
 	if os.Getenv(trailing) != "" {
@@ -37,7 +37,7 @@ func processLog() *slog.Logger {
 	return slog.New(ofJobs{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})})
 }
 
-// ofJobs passes on what is said of jobs, and warnings.
+// ofJobs passes on lines about jobs, and warnings.
 type ofJobs struct{ slog.Handler }
 
 func (h ofJobs) Handle(ctx context.Context, r slog.Record) error {
@@ -54,7 +54,7 @@ func (h ofJobs) Handle(ctx context.Context, r slog.Record) error {
 
 func (h ofJobs) WithAttrs(all []slog.Attr) slog.Handler { return ofJobs{h.Handler.WithAttrs(all)} }
 
-// workerProcess works with fakes until it is killed.
+// workerProcess works with fake provers until it is killed.
 func workerProcess(ticket string) error {
 	t, err := cluster.ReadTicket(ticket)
 	if err != nil {
@@ -62,10 +62,10 @@ func workerProcess(ticket string) error {
 	}
 	open := fakes(func(_ context.Context, witness []byte) ([]byte, error) {
 		if strings.HasPrefix(string(witness), "slow") {
-			time.Sleep(time.Hour) // until somebody kills us; not getting on, but not for long enough
+			time.Sleep(time.Hour) // until this process is killed; without progress, but for less than Stall
 		}
 		if strings.HasPrefix(string(witness), "alice") {
-			time.Sleep(40 * time.Millisecond) // jobs of the storm that cost more
+			time.Sleep(40 * time.Millisecond) // jobs of the storm that take longer
 		}
 		time.Sleep(20 * time.Millisecond)
 		return fakeProof(witness), nil
@@ -83,7 +83,7 @@ func workerProcess(ticket string) error {
 	return worker.Run(ctx, cfg)
 }
 
-// workerIn starts a worker in a process of its own.
+// workerIn starts a worker in another process.
 func workerIn(t *testing.T, r *rig) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -101,7 +101,7 @@ type remote struct {
 	Room        int64
 	Stuck       time.Duration
 
-	// Of servers that are peers.
+	// For servers that are peers.
 	Name, ListenPeers string
 	Hosts, Peers      []string
 	Clients           []string
@@ -140,12 +140,12 @@ func serverProcess(text string) error {
 	return group.Wait()
 }
 
-// away is a rig whose server is a process of its own.
+// away is a rig whose server runs in another process.
 type away struct {
 	*rig
 	remote remote
 	prefix []string                  // of its command line
-	start  func(cmd *exec.Cmd) error // instead of cmd.Start
+	start  func(cmd *exec.Cmd) error // called instead of cmd.Start
 	cmd    *exec.Cmd
 	ended  chan struct{} // closed when the process has ended
 }
@@ -204,7 +204,8 @@ func (a *away) end(s os.Signal) {
 	<-a.ended
 }
 
-// TestServerRestarts in the middle of many jobs: killed, and in order.
+// TestServerRestarts restarts the server in the middle of many jobs, once after a kill and once in
+// order.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
 	jobs, restarts := size(60, 200), size(2, 10)
@@ -213,7 +214,7 @@ func TestServerRestarts(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		r.work(func(c *worker.Config) { c.Name = name })
 	}
-	r.there(c, 2) // without a server they do not begin
+	r.there(c, 2) // workers cannot begin without a server
 	w := r.fakeWork("restart")
 	ids := make(chan []string, 1)
 	go func() { ids <- submitAll(t, c, w, jobs) }()

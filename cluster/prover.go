@@ -20,23 +20,23 @@ const (
 	Plonk   = string(proofsystem.PLONK)
 )
 
-// Proof is a groth16.Proof or a plonk.Proof of gnark.
+// Proof is gnark's groth16.Proof or plonk.Proof.
 type Proof = wire.Proof
 
-// Key is a proving key of either system.
+// Key is a proving key or a verifying key of either system.
 type Key interface {
 	io.WriterTo
 	WriteRawTo(io.Writer) (int64, error)
 }
 
-// Options are how proofs are made.
+// Options say how proofs are made.
 type Options struct {
-	// Solidity has challenges hashed as the verifiers do that gnark exports to
-	// Solidity; gnark's solidity.WithProverTargetSolidityVerifier.
+	// Solidity makes the prover hash challenges like the verifiers that gnark exports to Solidity.
+	// It is gnark's solidity.WithProverTargetSolidityVerifier.
 	Solidity bool
 }
 
-// Prover has proofs made of one circuit with one key.
+// Prover gets proofs of one circuit with one key from the cluster.
 type Prover struct {
 	client *Client
 	work   Work
@@ -44,16 +44,17 @@ type Prover struct {
 	when   JobOptions
 }
 
-// With returns a prover whose jobs have these options.
+// With returns a copy of the prover whose jobs have these options.
 func (p *Prover) With(o JobOptions) *Prover {
 	q := *p
 	q.when = o
 	return &q
 }
 
-// Add makes a circuit and its keys known to the cluster: a groth16.ProvingKey and
-// groth16.VerifyingKey, or plonk's. What the cluster has is not sent again; to find
-// that out, all of it is written into a hash. The prover keeps the verifying key.
+// Add makes a circuit and its keys known to the cluster. The keys are a groth16.ProvingKey and
+// groth16.VerifyingKey, or those of plonk. Add sends only what the cluster does not have; to find
+// that out, it hashes everything. The prover keeps the verifying key. Errors wrap ErrFull or a
+// sentinel of package backend, or are the context's.
 func (c *Client) Add(ctx context.Context, ccs constraint.ConstraintSystem, pk, vk Key, o Options) (*Prover, error) {
 	system, curve, err := proofsystem.Of(ccs)
 	if err != nil {
@@ -63,9 +64,8 @@ func (c *Client) Add(ctx context.Context, ccs constraint.ConstraintSystem, pk, v
 	return c.AddFrom(ctx, w, to(ccs.WriteTo), to(pk.WriteRawTo), to(vk.WriteRawTo))
 }
 
-// AddFrom does what Add does, for a circuit and keys that gnark wrote, compressed or raw.
-// It calls each function several times, which must write the same bytes each time. It
-// fills in the digests of w.
+// AddFrom is Add for a circuit and keys that gnark wrote, compressed or raw. It calls each function
+// several times; a function must write the same bytes each time. AddFrom sets the digests of w.
 func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifying func(io.Writer) error) (*Prover, error) {
 	var vk bytes.Buffer
 	if err := verifying(&vk); err != nil {
@@ -93,18 +93,20 @@ func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifyin
 	return &Prover{client: c, work: w, verify: verify}, nil
 }
 
-// to forgets how much was written.
+// to adapts a method such as WriteTo: it drops the number of bytes written.
 func to(write func(io.Writer) (int64, error)) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := write(w); return err }
 }
 
-// Work returns the work that the prover's jobs belong to.
+// Work returns the work of the prover's jobs.
 func (p *Prover) Work() Work { return p.work }
 
-// Prove returns a proof for a full witness. A worker makes and verifies it, and Prove
-// verifies it again. Calls may be concurrent. Errors wrap ErrDead, ErrFull or a sentinel
-// of package backend, or are the context's. When the context ends the job is cancelled, and
-// it is not begun after the context's deadline; a job with a name goes on.
+// Prove returns a proof for a full witness. A worker makes and verifies the proof, and Prove
+// verifies it again. Calls may be concurrent. Errors wrap ErrDead, ErrFull or a sentinel of package
+// backend, or are the context's.
+//
+// If the context ends, Prove cancels the job, unless the job has a name: then it goes on. The job
+// is not begun after the context's deadline.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness) (Proof, error) {
 	if err := wire.Fits(p.work, w); err != nil {
 		return nil, err
@@ -126,6 +128,6 @@ func (p *Prover) Prove(ctx context.Context, w witness.Witness) (Proof, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the proof from the cluster: %w", backend.ErrInternal, err)
 	}
-	_ = p.client.Taken(id) // else it stays until there is no room
+	_ = p.client.Taken(id) // if this fails, the result stays until there is no room
 	return proof, nil
 }

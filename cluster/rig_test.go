@@ -29,7 +29,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// What scripts/long cluster-storm and scripts/long bench-cluster ask for.
+// The flags that scripts/long sets for cluster-storm and bench-cluster.
 var (
 	storm      = flag.Duration("storm", 0, "how long TestStorm takes")
 	long       = flag.Bool("long", false, "tests take as long as those scripts want")
@@ -44,7 +44,8 @@ func size(brief, lasting int) int {
 	return brief
 }
 
-// folder returns a folder of the test's own. What -long measures is on the disk.
+// folder returns a new folder for a test. With -long it is on the disk, whose speed is measured
+// too.
 func folder(t *testing.T) string {
 	t.Helper()
 	if *long {
@@ -53,14 +54,14 @@ func folder(t *testing.T) string {
 	return quickdir.New(t)
 }
 
-// figure is a run of the record.
+// figure is one run in the record.
 type figure struct {
 	Op          string  `json:"op"`
 	What        string  `json:"what"`
 	Workers     int     `json:"workers"`
 	Jobs        int     `json:"jobs"`
-	Proof       float64 `json:"proof_ms,omitempty"`    // that provers of a test sleep
-	Constraints int     `json:"constraints,omitempty"` // of real proofs
+	Proof       float64 `json:"proof_ms,omitempty"`    // how long fake provers sleep
+	Constraints int     `json:"constraints,omitempty"` // of the circuit of real proofs
 	Bytes       int     `json:"witness_bytes,omitempty"`
 	Kills       int     `json:"kills,omitempty"`
 	Restarts    int     `json:"restarts,omitempty"`
@@ -69,37 +70,38 @@ type figure struct {
 	Max         float64 `json:"max_ms,omitempty"`
 	Rate        float64 `json:"jobs_a_second,omitempty"`
 
-	// Of the storm.
+	// The fields that only the storm fills.
 	Servers   int     `json:"servers,omitempty"`
 	Seconds   float64 `json:"seconds,omitempty"`
 	Cancelled int     `json:"cancelled,omitempty"`
 	Late      int     `json:"late,omitempty"`
-	Stops     int     `json:"stops,omitempty"`   // SIGSTOP, for some seconds
+	Stops     int     `json:"stops,omitempty"`   // SIGSTOP lasting some seconds
 	Notices   int     `json:"notices,omitempty"` // SIGUSR1 to a worker
 	Refused   int     `json:"refused,omitempty"` // workers with a wrong key
 	Fills     int     `json:"disks_filled,omitempty"`
 	Moves     int     `json:"servers_moved,omitempty"`
-	Hostile   int64   `json:"hostile_requests,omitempty"` // of a tenant that would harm the others
-	// Redelivered is how many jobs workers had in hand once more, by reason, and Unexplained those
-	// without one. Lost were neither with the workers nor ended, and were handed out again.
+	Hostile   int64   `json:"hostile_requests,omitempty"` // requests of the hostile tenant
+	// Redelivered counts, by reason, the jobs that came to a worker once more, and Unexplained
+	// those for which no reason is known. Lost counts jobs that were neither with the workers nor
+	// ended, and were handed out again.
 	Redelivered map[string]int     `json:"redelivered,omitempty"`
 	Unexplained *int               `json:"redelivered_unexplained,omitempty"`
 	Lost        *int               `json:"lost_by_the_workers_stream,omitempty"`
 	Shares      map[string]float64 `json:"shares,omitempty"`
 	Waits       map[string]float64 `json:"median_ms_by_priority,omitempty"`
 
-	Share   float64 `json:"share,omitempty"` // of the rate of as many provers alone
-	Load    float64 `json:"load"`            // of the machine at the end: processes that want to run, in a minute's mean
+	Share   float64 `json:"share,omitempty"` // of the rate of an equal number of provers without a cluster
+	Load    float64 `json:"load"`            // of the machine at the end: mean number of processes that want to run, over a minute
 	Checked bool    `json:"checked"`
 }
 
-// figures are what tests have measured.
+// figures holds what the tests have measured.
 var figures struct {
 	sync.Mutex
 	runs []figure
 }
 
-// measured adds a run to the record, unless the test has failed.
+// measured adds a run to the record unless the test has failed.
 func measured(t *testing.T, f figure) {
 	f.Op, f.Checked = "cluster", !t.Failed()
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -111,7 +113,7 @@ func measured(t *testing.T, f figure) {
 	figures.runs = append(figures.runs, f)
 }
 
-// TestMain runs the tests, or a worker or a server if this process is to be one.
+// TestMain runs the tests. In a process that is to be a worker or a server, it runs that instead.
 func TestMain(m *testing.M) {
 	for name, run := range map[string]func(string) error{"PIPPIN_TEST_WORKER": workerProcess, "PIPPIN_TEST_SERVER": serverProcess} {
 		if arg := os.Getenv(name); arg != "" {
@@ -123,7 +125,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	logger.Disable()
-	// Most tests wait for intervals of the protocol, and can do so together.
+	// Most tests wait for intervals of the protocol, so they can run together.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -144,19 +146,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// rig is a cluster in this process.
+// rig is a cluster that runs in this process.
 type rig struct {
 	t      *testing.T
 	dir    string
 	listen string
 	server *server.Server
-	stop   func() // the manager
+	stop   func() // stops the manager
 	cfg    server.Manager
 	log    *slog.Logger
-	looks  atomic.Int64 // of the manager, where nothing else hears of them
+	looks  atomic.Int64 // counts the manager's looks at the cluster, unless the test has Figures
 }
 
-// newRig starts a server and its manager, which looks often.
+// newRig starts a server and a manager that looks at the cluster often.
 func newRig(t *testing.T, change ...func(*server.Config, *server.Manager)) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: folder(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
@@ -234,7 +236,7 @@ func (r *rig) clientOf(name string) *cluster.Client {
 	return c
 }
 
-// work starts a worker, and gives what ends it and waits for that.
+// work starts a worker. It returns a function that ends the worker and waits for it.
 func (r *rig) work(change func(*worker.Config)) (end func() error) {
 	cfg := worker.Config{Open: fakes(nil), Cache: folder(r.t), Log: r.log}
 	if _, err := os.Stat(filepath.Join(r.dir, server.WorkerTicket)); err == nil {
@@ -258,7 +260,7 @@ func (r *rig) work(change func(*worker.Config)) (end func() error) {
 	return end
 }
 
-// there waits until so many workers answer.
+// there waits until the given number of workers answer.
 func (r *rig) there(c *cluster.Client, workers int) {
 	r.t.Helper()
 	eventually(r.t, fmt.Sprint(workers, " workers answer"), func() bool {
@@ -277,10 +279,10 @@ func (r *rig) tenant(ticket string) string {
 	return tenant
 }
 
-// fakeWork returns a work whose objects are stored and whose provers are fakes.
+// fakeWork stores a work's objects and returns the work, which fake provers prove.
 func (r *rig) fakeWork(name string) cluster.Work { return r.fakeWorkOf(server.ClientTicket, name) }
 
-// fakeWorkOf does so for the holder of a ticket.
+// fakeWorkOf is fakeWork for the holder of a ticket.
 func (r *rig) fakeWorkOf(ticket, name string) cluster.Work {
 	r.t.Helper()
 	link := r.admin()
@@ -295,16 +297,16 @@ func (r *rig) fakeWorkOf(ticket, name string) cluster.Work {
 	return cluster.Work{System: "fake", Circuit: digest, ProvingKey: digest, VerifyingKey: digest}
 }
 
-// fakeProof returns a fake's proof.
+// fakeProof returns the proof that a fake prover makes.
 func fakeProof(witness []byte) []byte {
 	h := sha256.Sum256(witness)
 	return h[:]
 }
 
-// number returns a witness for fakes.
+// number returns a witness for fake provers.
 func number(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
-// fakes opens provers whose Prove is f; without one they take 20 ms.
+// fakes returns an Opener of provers whose Prove is f. Without f a proof takes 20 ms.
 func fakes(f func(ctx context.Context, witness []byte) ([]byte, error)) worker.Opener {
 	if f == nil {
 		f = func(ctx context.Context, witness []byte) ([]byte, error) {
@@ -322,7 +324,7 @@ type fake func(ctx context.Context, witness []byte) ([]byte, error)
 func (f fake) Prove(ctx context.Context, witness []byte) ([]byte, error) { return f(ctx, witness) }
 func (f fake) Close() error                                              { return nil }
 
-// submitAll submits n jobs and gives their IDs.
+// submitAll submits n jobs and returns their IDs.
 func submitAll(t *testing.T, c *cluster.Client, w cluster.Work, n int) []string {
 	t.Helper()
 	var ids []string
@@ -336,8 +338,8 @@ func submitAll(t *testing.T, c *cluster.Client, w cluster.Work, n int) []string 
 	return ids
 }
 
-// submitAfter submits a job of a name whose witness is the name, to be proved after others,
-// and gives its ID.
+// submitAfter submits a named job that must be proved after others, and returns its ID. Its witness
+// is the name.
 func submitAfter(t *testing.T, c *cluster.Client, w cluster.Work, name string, after ...string) string {
 	t.Helper()
 	id, err := c.Submit(t.Context(), w, []byte(name), cluster.JobOptions{Name: name, After: after})
@@ -374,7 +376,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// admin returns an administrator's connection, until the test ends.
+// admin returns an administrator's connection, which is closed when the test ends.
 func (r *rig) admin() *wire.Link {
 	r.t.Helper()
 	link, err := r.cfg.Ticket.Connect("test")
@@ -385,7 +387,7 @@ func (r *rig) admin() *wire.Link {
 	return link
 }
 
-// messages returns a function that counts those of all streams of a kind.
+// messages returns a function that counts the messages of all streams of a kind.
 func (r *rig) messages() func(kind string) uint64 {
 	r.t.Helper()
 	link := r.admin()
@@ -404,7 +406,7 @@ func (r *rig) messages() func(kind string) uint64 {
 	}
 }
 
-// endsOf counts the ends of a client's jobs.
+// endsOf counts the stored ends of a client's jobs.
 func (r *rig) endsOf(name string) uint64 {
 	r.t.Helper()
 	ends, err := r.admin().JS.Stream(r.t.Context(), wire.Of(wire.Ends, r.tenant(server.TicketOf(name))))
@@ -414,13 +416,13 @@ func (r *rig) endsOf(name string) uint64 {
 	return ends.CachedInfo().State.Msgs
 }
 
-// settled waits until nothing of jobs is left, and wants each to have ended once.
+// settled waits until nothing is left of jobs, and checks that each has ended once.
 func (r *rig) settled(c *cluster.Client, jobs int) {
 	r.t.Helper()
 	r.settledBut(0, jobs)
 }
 
-// settledBut does so where so many witnesses stay, which are of dead jobs.
+// settledBut is settled where the witnesses of some dead jobs stay.
 func (r *rig) settledBut(witnesses uint64, jobs int) {
 	r.t.Helper()
 	msgs := r.messages()

@@ -19,19 +19,19 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// Worker is what a worker says of itself.
+// Worker is the state that a worker reports.
 type Worker = wire.State
 
-// Status is what msm cluster status shows: the jobs that wait and that workers have, the
-// workers, and what ended without a proof.
+// Status is what msm cluster status shows: the jobs that wait, the jobs that workers have, the
+// workers, and the jobs that ended without a proof.
 type Status struct {
-	Waiting   uint64   `json:"waiting"`    // jobs that nobody has
+	Waiting   uint64   `json:"waiting"`    // jobs that no worker has
 	HandedOut int      `json:"handed_out"` // jobs that workers have
-	Bytes     uint64   `json:"bytes"`      // of all streams
+	Bytes     uint64   `json:"bytes"`      // of all streams counted
 	Workers   []Worker `json:"workers"`
-	Silent    []string `json:"silent,omitempty"` // workers that are connected and do not answer
-	Results   uint64   `json:"results"`          // ends that are there to be taken
-	Taken     uint64   `json:"taken"`            // ends that were taken, and are removed a minute later
+	Silent    []string `json:"silent,omitempty"` // connected workers that do not answer
+	Results   uint64   `json:"results"`          // results that wait to be taken
+	Taken     uint64   `json:"taken"`            // results that were taken, and are removed a minute later
 	Ledger    *Ledger  `json:"ledger,omitempty"` // for administrators
 	Dead      []Dead   `json:"dead"`
 }
@@ -43,27 +43,28 @@ type Dead struct {
 	Reason string    `json:"reason"`
 	Worker string    `json:"worker"`
 	At     time.Time `json:"at"` // by the server's clock
-	// Age is how long ago that was, by the same.
+	// Age is the time since At, by the same clock.
 	Age time.Duration `json:"age"`
 }
 
-// Tally is what the manager that leads has counted.
+// Tally holds the counts of the manager that leads.
 type Tally struct {
-	Taken  int    `json:"taken"` // results that were taken and are still there
+	Taken  int    `json:"taken"` // results that were taken and are not removed yet
 	Ledger Ledger `json:"ledger"`
 }
 
-// A question has roundTakes for its answers, and is asked again while workers that are
-// connected have not answered, up to answersWithin.
+// Workers asks in rounds. Each round waits roundTakes for answers. While connected workers have not
+// answered, further rounds follow, up to answersWithin.
 const (
 	roundTakes    = 300 * time.Millisecond
 	answersWithin = 3 * time.Second
 )
 
-// Workers asks all workers for their state. It returns as soon as all have answered that
-// managers have heard of lately and that are connected: the server refuses a question to
-// one that is not. Busy workers may be slow; silent names those that have not answered
-// within 3 s. Where no manager is, Workers waits 0.3 s for answers.
+// Workers asks all workers for their state. It returns as soon as it has the answers of all workers
+// that are connected and that managers have heard of lately. It knows that a worker is not
+// connected because the server then refuses the question. Busy workers may be slow; silent names
+// those that have not answered within 3 s. Without a manager, Workers waits 0.3 s for answers.
+// Errors wrap a sentinel of package backend, or are the context's.
 func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []string, err error) {
 	a := asking{
 		nc: nc, inbox: wire.AnswerPrefix + nuid.Next(), answers: make(chan *nats.Msg, nats.DefaultMaxChanLen),
@@ -86,25 +87,25 @@ func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []strin
 	return slices.SortedFunc(maps.Values(a.heard), byName), slices.Sorted(maps.Keys(a.missing)), nil
 }
 
-// asking is a question to all workers.
+// asking is a question to all workers and its answers.
 type asking struct {
 	nc      *nats.Conn
 	inbox   string
 	answers chan *nats.Msg
-	known   bool              // a manager has named the workers, or there is none
+	known   bool              // a manager has named the workers, or there is no manager
 	heard   map[string]Worker // the answers, by name
-	missing map[string]bool   // names of those that have not answered and may be connected
+	missing map[string]bool   // workers that have not answered and may be connected
 }
 
 // The last parts of the subjects of answers.
 const (
 	namesPart  = ".names"  // of managers
 	statesPart = ".states" // of workers
-	onePart    = ".one."   // of the worker that follows, or the server's, that it is not connected
+	onePart    = ".one."   // of the worker that follows; or from the server, if that worker is not connected
 )
 
-// round asks once and notes the answers. A message without data is the server's: nobody
-// listens to such a question.
+// round asks once and notes the answers. A message without data comes from the server: nobody
+// listens to that question.
 func (a *asking) round(ctx context.Context) error {
 	err := errors.Join(a.nc.PublishRequest(wire.Roster, a.inbox+namesPart, nil), a.nc.PublishRequest(wire.Who, a.inbox+statesPart, nil))
 	for name := range a.missing {
@@ -143,7 +144,7 @@ func (a *asking) note(m *nats.Msg) error {
 			delete(a.missing, name)
 		}
 		return nil
-	case kind == namesPart: // one answer a manager
+	case kind == namesPart: // each manager answers once
 		var known []Worker
 		if err := json.Unmarshal(m.Data, &known); err != nil {
 			return fmt.Errorf("%w: the names of workers: %w", backend.ErrInternal, err)
@@ -169,8 +170,8 @@ func (a *asking) note(m *nats.Msg) error {
 	return nil
 }
 
-// Status returns what the cluster does now, with the last dead jobs first. A client's ticket
-// shows the jobs that were submitted with it, an administrator's all.
+// Status returns what the cluster does now, the newest dead jobs first. A client's ticket shows the
+// jobs submitted with it, an administrator's ticket all jobs.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	if !c.admin {
 		m, err := c.link.Request(ctx, wire.StatusPrefix+c.tenant)
@@ -205,8 +206,8 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	return s, nil
 }
 
-// Survey returns what the streams of a tenant say of its status, those of everybody if the tenant
-// is "". It is for managers and administrators.
+// Survey returns the part of a tenant's status that its streams show. With the tenant "" it covers
+// all streams. It is for managers and administrators.
 func Survey(ctx context.Context, l *wire.Link, tenant string) (s Status, err error) {
 	streams, err := l.Streams(ctx)
 	if err != nil {
@@ -232,26 +233,26 @@ func Survey(ctx context.Context, l *wire.Link, tenant string) (s Status, err err
 	return s, err
 }
 
-// InHand notes how many of the jobs workers have.
+// InHand notes how many jobs workers have.
 func (s *Status) InHand(jobs int) {
 	s.HandedOut = jobs
-	s.Waiting -= min(s.Waiting, uint64(jobs)) // those are in the queue too
+	s.Waiting -= min(s.Waiting, uint64(jobs)) // the queue has those too
 }
 
-// HaveBeenTaken notes how many of the results were taken. They are there until nothing can need them.
+// HaveBeenTaken notes how many results were taken. They stay until nothing can need them.
 func (s *Status) HaveBeenTaken(results int) {
 	s.Taken = min(s.Results, uint64(results))
 	s.Results -= s.Taken
 }
 
-// shown is how many dead jobs a status has, mostLooked how many messages are looked at for
-// each: jobs that were sent again have left gaps.
+// shown bounds the dead jobs in a status. mostLooked bounds the messages looked at in each stream,
+// because jobs that were sent again leave gaps.
 const (
 	shown      = 20
 	mostLooked = 10 * shown
 )
 
-// dead returns the last dead jobs of some streams.
+// dead returns the newest dead jobs of some streams.
 func dead(ctx context.Context, l *wire.Link, streams []*jetstream.StreamInfo) ([]Dead, error) {
 	all := []Dead{}
 	for _, info := range streams {
@@ -283,10 +284,10 @@ func dead(ctx context.Context, l *wire.Link, streams []*jetstream.StreamInfo) ([
 	return all[:min(shown, len(all))], nil
 }
 
-// Drain tells a worker to take no more jobs, to give back after within those that it has
-// not ended, and to leave. The name "" means all workers. Drain returns when they have
-// left. It needs an administrator's ticket. The error is backend.ErrUnavailable if a
-// worker is still there some seconds after within.
+// Drain tells a worker to take no more jobs, and to leave. Jobs that it has not ended after within
+// are given back. The name "" means all workers. Drain returns when they have left. It needs an
+// administrator's ticket. The error wraps backend.ErrUnavailable if a worker is still there 10 s
+// after within.
 func (c *Client) Drain(ctx context.Context, name string, within time.Duration) error {
 	subject := wire.Drain
 	if name != "" {
@@ -327,5 +328,5 @@ func (c *Client) Drain(ctx context.Context, name string, within time.Duration) e
 	}
 }
 
-// leaveWithin is how long a worker that has drained may take to leave.
+// leaveWithin is how long a drained worker may take to leave.
 const leaveWithin = 10 * time.Second

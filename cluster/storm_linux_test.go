@@ -30,10 +30,10 @@ import (
 	"github.com/pippin-zk/pippin/cluster/server"
 )
 
-// party is a process of the storm that is started again whenever it ends.
+// party is a process of the storm. It is started again whenever it ends.
 type party struct {
 	command func() *exec.Cmd
-	log     string // file for what it says
+	log     string // file for its output
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -69,7 +69,7 @@ func (p *party) run(ctx context.Context, t *testing.T) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second): // as RestartSec
+		case <-time.After(time.Second): // like systemd's RestartSec
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (p *party) signal(s os.Signal) {
 	}
 }
 
-// workerParty is a worker of the storm.
+// workerParty is a party that runs a worker.
 func workerParty(ticket, log string) *party {
 	return &party{log: log, command: func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
@@ -91,7 +91,7 @@ func workerParty(ticket, log string) *party {
 	}}
 }
 
-// front is an address that stays when what it leads to moves, as a host's name does.
+// front is an address that stays the same when the server behind it moves, like a host's name.
 type front struct {
 	l  net.Listener
 	to atomic.Pointer[string]
@@ -117,7 +117,7 @@ func newFront(t *testing.T) *front {
 	return f
 }
 
-// pass connects a caller with where the front leads to now, until one of them hangs up.
+// pass connects a caller with the server to which the front leads now, until one of them hangs up.
 func (f *front) pass(c net.Conn) {
 	defer c.Close()
 	out, err := net.Dial("tcp", *f.to.Load())
@@ -137,20 +137,20 @@ func (f *front) pass(c net.Conn) {
 
 func (f *front) address() string { return f.l.Addr().String() }
 
-// machine is a server of the storm: its process, which has a disk of its own and moves.
+// machine is a server of the storm: a process with its disk, which can move to another place.
 type machine struct {
 	party
 	t      *testing.T
 	cfg    remote
-	prefix []string // of its command line, so that it sees its disk
-	home   string   // where it sees the disk
-	disk   string   // where this process does
-	places int      // in which it has been
+	prefix []string // begins its command line, so that it sees its disk
+	home   string   // where the server sees the disk
+	disk   string   // where this process sees it
+	places int      // number of places in which it has been
 	client *front
 	peers  *front
 }
 
-// settle has the server be in another place: a folder and ports of its own.
+// settle gives the server another place: a new folder and new ports.
 func (m *machine) settle() {
 	m.places++
 	at := freePorts(m.t, 2)
@@ -160,7 +160,7 @@ func (m *machine) settle() {
 	m.peers.to.Store(&at[1])
 }
 
-// newMachine makes a machine with a disk of 1.25 GiB.
+// newMachine makes a machine whose disk has 1.25 GiB.
 func newMachine(t *testing.T, name, log string) *machine {
 	t.Helper()
 	m := &machine{t: t, home: t.TempDir(), client: newFront(t), peers: newFront(t)}
@@ -186,7 +186,7 @@ func (m *machine) file(name string) string {
 	return filepath.Join(m.disk, filepath.Base(m.cfg.Dir), name)
 }
 
-// move kills the server and has it begin elsewhere, with its folder.
+// move kills the server and starts it in another place, with its folder.
 func (m *machine) move() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,14 +197,14 @@ func (m *machine) move() error {
 	return os.Rename(old, m.file(""))
 }
 
-// fill fills the server's disk for a while, as others may that have files there.
+// fill fills the server's disk for a while, as others with files on it may.
 func (m *machine) fill(long time.Duration) error {
 	path := filepath.Join(m.disk, "ballast")
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	for size := 1 << 20; size >= 4096; size /= 2 { // the last of it in small pieces
+	for size := 1 << 20; size >= 4096; size /= 2 { // the last of the room in small pieces
 		for err = nil; err == nil; {
 			_, err = f.Write(make([]byte, size))
 		}
@@ -216,10 +216,10 @@ func (m *machine) fill(long time.Duration) error {
 	return errors.Join(f.Close(), os.Remove(path))
 }
 
-// beside is what ends the key of waits while the hostile tenant was at it.
+// beside ends a key of Waits for times at which the hostile tenant was active.
 const beside = ", beside a hostile tenant"
 
-// where says in which streams a job is.
+// where tells the streams in which a job is.
 func where(r *rig, id string) string {
 	link, err := r.cfg.Ticket.Connect("where")
 	if err != nil {
@@ -238,8 +238,8 @@ func where(r *rig, id string) string {
 	return said + fmt.Sprintf("%d wait for workers, %d are in hand", c.CachedInfo().NumPending, c.CachedInfo().NumAckPending)
 }
 
-// lagging returns the stream one of whose servers is away or behind, or that has no leader;
-// "" if there is none.
+// lagging returns a stream that has no leader, or one of whose servers is away or behind. It
+// returns "" if there is none.
 func lagging(ctx context.Context, js jetstream.JetStream) string {
 	listing, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -267,7 +267,7 @@ func lagging(ctx context.Context, js jetstream.JetStream) string {
 	return ""
 }
 
-// copyFile copies a file that only its user may read, and makes its folder.
+// copyFile copies a file, creating its folder. Only the user may read the copy.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
@@ -282,15 +282,18 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestStorm runs three servers and four workers as processes that are killed, stopped and
-// told to leave at random, servers whose disks fill and who move to other places, and two
-// clients of different shares whose jobs have priorities, deadlines and cancellations: every
-// job that was neither cancelled nor late has its one right proof, shares are kept within a
-// tenth, and what is more urgent is earlier. A third client is hostile every other half minute:
-// of the others' jobs none ends late then, and none waits for it. Each time that a job
-// came to a worker once more has its reason, and no stream has lost one.
-// scripts/long cluster-storm runs it for half an hour. With -artifacts what everybody said of each
-// job is kept.
+// TestStorm runs three servers and four workers as processes, which are killed, stopped and told to
+// leave at random. The servers' disks fill, and the servers move to other places. Two clients of
+// different shares submit jobs with priorities, deadlines and cancellations. Every job that was
+// neither cancelled nor late has its one right proof, shares are kept within a tenth, and more
+// urgent jobs are earlier.
+//
+// A third client is hostile every other half minute. Meanwhile no job of the others is late, and
+// none waits for it. Each time that a job came to a worker once more has a known reason, and no
+// stream has lost a job.
+//
+// scripts/long cluster-storm runs the test for half an hour. With -artifacts it keeps what every
+// process said about each job.
 func TestStorm(t *testing.T) {
 	if *storm == 0 {
 		t.Skip("-storm says how long; TestThreeServers and TestClientShares are its short forms")
@@ -356,7 +359,7 @@ func TestStorm(t *testing.T) {
 		running.Go(func() { p.run(ctx, t) })
 	}
 	js := r.admin().JS
-	// caughtUp waits until no server is behind: two of three are needed.
+	// caughtUp waits until no server is behind, because two of three are needed.
 	caughtUp := func(after string) {
 		var behind string
 		for end := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
@@ -372,7 +375,7 @@ func TestStorm(t *testing.T) {
 	f := figure{What: "storm", Servers: 3, Workers: 4, Seconds: storm.Seconds(), Proof: 20,
 		Shares: map[string]float64{}, Waits: map[string]float64{}}
 
-	// A worker of this cluster whose key for witnesses is another one's.
+	// This worker has another cluster's key for witnesses.
 	foreign := r.ticket(server.WorkerTicket)
 	_, open, err := wire.NewSealing()
 	if err != nil {
@@ -401,7 +404,8 @@ func TestStorm(t *testing.T) {
 			}
 		}
 	})
-	// What happens to processes. One server at a time: two of three are needed.
+	// Processes are killed, stopped and so on here, one server at a time, because two of three are
+	// needed.
 	rage.Go(func() {
 		var fate []string
 		for {
@@ -410,7 +414,7 @@ func TestStorm(t *testing.T) {
 				return
 			case <-time.After(time.Duration(1000+rand.IntN(4000)) * time.Millisecond):
 			}
-			if len(fate) == 0 { // each of these in turn, in another order each time
+			if len(fate) == 0 { // each of these once, in another order each time
 				fate = []string{"worker killed", "worker killed", "worker killed", "notice", "notice", "worker leaves", "worker stops",
 					"server stops", "server killed", "server leaves", "disk fills", "server moves"}
 				rand.Shuffle(len(fate), func(i, j int) { fate[i], fate[j] = fate[j], fate[i] })
@@ -447,7 +451,7 @@ func TestStorm(t *testing.T) {
 			case "server killed", "server leaves":
 				m.signal(map[string]os.Signal{"server killed": syscall.SIGKILL, "server leaves": syscall.SIGTERM}[what])
 				f.Restarts++
-				time.Sleep(5 * time.Second) // until it has caught up
+				time.Sleep(5 * time.Second) // until the server has caught up
 			case "disk fills":
 				caughtUp("what came before a full disk")
 				if err := m.fill(5 * time.Second); err != nil {
@@ -466,8 +470,8 @@ func TestStorm(t *testing.T) {
 		}
 	})
 
-	// The hostile tenant.
-	mallory, hostility := newHostile(t, r, server.TicketOf("mallory"), server.TicketOf("alice")), new(atomic.Int64) // changes
+	// Start the hostile tenant.
+	mallory, hostility := newHostile(t, r, server.TicketOf("mallory"), server.TicketOf("alice")), new(atomic.Int64) // counts changes
 	rage.Go(func() {
 		const turn = 30 * time.Second
 		for raging.Err() == nil {
@@ -616,7 +620,8 @@ func TestStorm(t *testing.T) {
 		if f.Waits[name+", 5"] > 0.7*f.Waits[name+", 0"] {
 			t.Errorf("%s's urgent jobs take %v ms, others %v", name, f.Waits[name+", 5"], f.Waits[name+", 0"])
 		}
-		// All processes share the machine's processors: what the hostile tenant asks for costs all some.
+		// All processes share the machine's processors, so the hostile tenant's requests cost
+		// everybody some.
 		if alone, with := f.Waits[name+", 0"], f.Waits[name+", 0"+beside]; with > 3*alone+500 {
 			t.Errorf("%s's jobs take %v ms beside a hostile tenant, %v without", name, with, alone)
 		}

@@ -20,9 +20,9 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// TestHostileTenant: a tenant that fills all that it may store, floods managers with requests and the
-// log with what it may not do, and names others' subjects, costs another one no job. In streams that
-// they shared the other's jobs were refused at once.
+// TestHostileTenant: a tenant fills all that it may store, floods managers with requests and the
+// log with refusals, and names others' subjects. Another tenant loses no job. When tenants shared
+// streams, the other's jobs were refused at once.
 func TestHostileTenant(t *testing.T) {
 	t.Parallel()
 	const room = 64 << 20
@@ -70,8 +70,8 @@ func TestHostileTenant(t *testing.T) {
 	}
 }
 
-// TestManyLateOfOthers: a tenant whose jobs are too late all at once holds up no other, whose job is
-// proved while those end one after the other.
+// TestManyLateOfOthers: a tenant whose jobs are all late at once does not hold up another tenant.
+// The other's job is proved while those end one after the other.
 func TestManyLateOfOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Clients = []string{"alice", "mallory"} })
@@ -111,8 +111,8 @@ func TestManyLateOfOthers(t *testing.T) {
 	eventually(t, "they end", func() bool { return ended() == jobs })
 }
 
-// TestFormerTenant: the jobs of a client that is not listed any more are proved, with what its
-// streams have, and some time later its streams are removed, so that others have the room.
+// TestFormerTenant: the jobs of a client that is no longer listed are still proved, from what its
+// streams hold. Some time later the streams are removed, so that others have the room.
 func TestFormerTenant(t *testing.T) {
 	t.Parallel()
 	var cfg server.Config

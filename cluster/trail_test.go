@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// trail is what everybody has said of jobs, in files of a folder.
+// trail is what all processes said about jobs, in the files of a folder.
 type trail struct{ dir string }
 
-// of returns what was said of a job, in the order of time.
+// of returns what was said about a job, ordered by time.
 func (l trail) of(id string) string {
 	files, err := filepath.Glob(filepath.Join(l.dir, "*.log"))
 	if err != nil {
@@ -35,22 +35,22 @@ func (l trail) of(id string) string {
 		}
 		f.Close()
 	}
-	slices.Sort(all) // each begins with its time
+	slices.Sort(all) // each line begins with its time
 	return "\n\t" + strings.Join(all, "\n\t")
 }
 
-// said is a line that somebody said.
+// said is one line of a process.
 type said struct {
 	at       time.Time
-	by       string // its file, without .log
+	by       string // name of its file, without .log
 	message  string
-	job      string // that it is of
-	what, to string // of the storm
-	nth      int    // delivery of the message that brought the job
-	delivery int    // that delivery's number among all of the consumer
+	job      string // the job that it is about
+	what, to string // of the storm's lines
+	nth      int    // number of the delivery among those of the job's message
+	delivery int    // number of the delivery among all of the consumer
 }
 
-// field returns the value of a field of a line, without quotes.
+// field returns the value of a field in a line, without quotes.
 func field(line, key string) string {
 	_, rest, has := strings.Cut(line, " "+key+"=")
 	if !has {
@@ -64,7 +64,7 @@ func field(line, key string) string {
 	return value
 }
 
-// all returns the lines that a filter passes, in the order of time.
+// all returns the lines that a filter passes, ordered by time.
 func (l trail) all(keep func(said) bool) (lines []said, err error) {
 	files, err := filepath.Glob(filepath.Join(l.dir, "*.log"))
 	if err != nil {
@@ -91,7 +91,7 @@ func (l trail) all(keep func(said) bool) (lines []said, err error) {
 	return lines, nil
 }
 
-// What is said of jobs and of what happens to processes.
+// What processes say about jobs, and the storm about processes.
 const (
 	saysInHand = "cluster: a job is in hand"
 	saysBack   = "cluster: a job is given back"
@@ -101,14 +101,14 @@ const (
 	saysStorm  = "storm"
 )
 
-// How long after something happened a job may come to a worker once more because of it. A worker that
-// was killed has its jobs for AckWait; a server that was killed or filled is missed for longer.
+// An event explains a job's new delivery only for this long. A killed worker has its jobs for
+// AckWait; a server that was killed, or whose disk was filled, is missed for longer.
 const (
 	afterWorker = 15 * time.Second
 	afterServer = 20 * time.Second
 )
 
-// explain counts the deliveries of jobs that had been delivered before, by what had happened.
+// explain counts the repeated deliveries of jobs by what caused them.
 func (l trail) explain(t *testing.T, f *figure) {
 	t.Helper()
 	lines, err := l.all(func(s said) bool {
@@ -119,7 +119,7 @@ func (l trail) explain(t *testing.T, f *figure) {
 	}
 	f.Redelivered, f.Unexplained, f.Lost = map[string]int{}, new(int), new(int)
 	var events []said
-	before := map[string][]said{} // what was said of a job
+	before := map[string][]said{} // what was said about each job
 	for _, s := range lines {
 		switch s.message {
 		case saysStorm, saysAnew:
@@ -143,9 +143,9 @@ func (l trail) explain(t *testing.T, f *figure) {
 	}
 }
 
-// reason says why a job came to a worker once more, "" if nothing is known that may have caused it.
+// reason returns why a job came to a worker once more, or "" if no known event may have caused it.
 func reason(now said, before, events []said) string {
-	since := time.Time{} // the worker before had it
+	since := time.Time{} // when the worker before had it
 	holder := ""
 	for _, b := range before {
 		if b.message == saysInHand && b.delivery > now.delivery && now.nth == 1 {
@@ -180,8 +180,8 @@ func reason(now said, before, events []said) string {
 	return perhaps
 }
 
-// TestReasons: what happened to a job's worker or to a server explains that it is delivered once more,
-// and what happened long ago, or to another worker, does not.
+// TestReasons: an event that hit a job's worker or a server explains a new delivery of the job. An
+// event long ago, or one that hit another worker, does not.
 func TestReasons(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	storm := func(second int, what, to string) []said {

@@ -19,12 +19,12 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// cache is objects on the disk, each a file that has its digest for a name.
+// cache keeps objects on the disk. Each is a file whose name is its digest.
 type cache struct {
 	dir   string
 	limit int64
 	link  *wire.Link
-	one   sync.Mutex // one object comes at a time; who waits for it is in waits
+	one   sync.Mutex // one object is fetched at a time; a job that waits for the lock is noted by waits
 }
 
 func newCache(dir string, limit int64, link *wire.Link) (*cache, error) {
@@ -37,8 +37,9 @@ func newCache(dir string, limit int64, link *wire.Link) (*cache, error) {
 	return &cache{dir: dir, limit: limit, link: link}, nil
 }
 
-// get returns the path of an object, and fetches a tenant's if it is not there: objects of
-// one digest are equal. To make room it removes other objects, but none in keep.
+// get returns the path of an object. If the object is not there, get fetches the tenant's copy:
+// objects of one digest are equal, whoever stored them. To make room it removes other objects,
+// except those in keep.
 func (c *cache) get(ctx context.Context, tenant, digest string, keep []string) (string, error) {
 	goesOn := waits(ctx)
 	c.one.Lock()
@@ -52,11 +53,11 @@ func (c *cache) get(ctx context.Context, tenant, digest string, keep []string) (
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
 	}
-	defer os.Remove(f.Name()) // where it did not come whole
+	defer os.Remove(f.Name()) // removes it if it was not fetched whole
 	defer f.Close()
 	if err := wire.GetKey(ctx, c.link, tenant, digest, f, func() { Progress(ctx) }); err != nil {
 		if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, wire.ErrDigest) || wire.Missing(err) {
-			return "", err // it would be so again
+			return "", err // another try would fail alike
 		}
 		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
 	}
@@ -66,7 +67,7 @@ func (c *cache) get(ctx context.Context, tenant, digest string, keep []string) (
 	return path, c.evict(append(keep, digest))
 }
 
-// evict removes what was used least lately until the limit holds.
+// evict removes the objects used least lately until the limit holds, except those in keep.
 func (c *cache) evict(keep []string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -90,7 +91,7 @@ func (c *cache) evict(keep []string) error {
 		if slices.Contains(keep, f.Name()) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // another worker's doing
+		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // another worker did
 			return fmt.Errorf("%w: %w", errInfrastructure, err)
 		}
 		sum -= f.Size()
@@ -98,7 +99,7 @@ func (c *cache) evict(keep []string) error {
 	return nil
 }
 
-// files returns the files of a tenant's work.
+// files returns the files of a work, fetched from the tenant if they are missing.
 func (c *cache) files(ctx context.Context, tenant string, w wire.Work) (f Files, err error) {
 	for i, path := range []*string{&f.Circuit, &f.ProvingKey, &f.VerifyingKey} {
 		if *path, err = c.get(ctx, tenant, w.Digests()[i], w.Digests()); err != nil {
@@ -108,9 +109,9 @@ func (c *cache) files(ctx context.Context, tenant string, w wire.Work) (f Files,
 	return f, nil
 }
 
-// Read calls read with a file of the cache and compares the file's digest with its name.
-// If they differ, as after an error of the disk, Read removes the file, and it is fetched
-// again.
+// Read calls read with a file of the cache and compares the file's digest with its name. If they
+// differ, for example after an error of the disk, Read removes the file so that it is fetched
+// again, and the error is not the job's fault. If read itself fails, the error wraps ErrJob.
 func Read(ctx context.Context, path string, read func(io.Reader) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -132,7 +133,7 @@ func Read(ctx context.Context, path string, read func(io.Reader) error) error {
 	return nil
 }
 
-// getsOn is a writer whose job gets on with each write.
+// getsOn is a writer that notes progress of a job with each write.
 type getsOn struct {
 	ctx context.Context
 	io.Writer

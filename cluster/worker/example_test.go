@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 )
 
-// A worker as a program of one's own, for circuits with hints that msm cluster work
-// does not know: they register themselves where they are imported.
+// This example is a worker for circuits with hints that msm cluster work does not know. Packages
+// with hints register them when they are imported.
 func ExampleRun() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -27,7 +27,7 @@ func ExampleRun() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Until SIGTERM: then the jobs in hand are ended, or given back.
+	// Run works until SIGTERM. Then the jobs in hand are ended or given back.
 	if err := worker.Run(ctx, worker.Config{Ticket: ticket, Open: worker.Gnark(e), Cache: "keys", Log: slog.Default()}); err != nil {
 		log.Fatal(err)
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
-// Gnark opens provers of this module on an engine, which stays the caller's. Hints of
-// gnark's own library are known; a program whose circuits have others registers them
-// (solver.RegisterHint) and is a worker itself.
+// Gnark returns an Opener for the provers of this module on an engine. The caller still owns the
+// engine. The hints of gnark's library are known. A program whose circuits have other hints
+// registers them (solver.RegisterHint) and runs the worker itself.
 //
-// For jobs whose proofs take longer than Config.Stall the engine has Observe's
-// observer, so that its phases are progress.
+// If proofs take longer than Config.Stall, give the engine the observer that Observe returns, so
+// that its phases count as progress.
 func Gnark(engine *engine.Engine) Opener {
 	return func(ctx context.Context, w cluster.Work, f Files) (Prover, error) {
 		scheme, err := wire.SchemeOf(w)
@@ -39,8 +39,8 @@ func Gnark(engine *engine.Engine) Opener {
 		if err := Read(ctx, f.Circuit, func(r io.Reader) error { _, err := ccs.ReadFrom(r); return err }); err != nil {
 			return nil, err
 		}
-		// The key's points are not looked at: the digest says that they are its
-		// owner's, who verifies the proof.
+		// The key's points are not checked: the digest proves that they are what the key's owner
+		// stored, and the owner verifies the proof.
 		if err := Read(ctx, f.ProvingKey, keys.ReadProving); err != nil {
 			return nil, err
 		}
@@ -63,11 +63,11 @@ type gnarkProver struct {
 	verify wire.Verifier
 }
 
-// WitnessBytes returns how many bytes the circuit's witnesses have.
+// WitnessBytes returns the size in bytes of the circuit's witnesses.
 func (p *gnarkProver) WitnessBytes() int { return p.shape.Bytes() }
 
 func (p *gnarkProver) Prove(ctx context.Context, text []byte) ([]byte, error) {
-	if err := p.shape.Check(text); err != nil { // gnark takes memory for what the header says
+	if err := p.shape.Check(text); err != nil { // gnark takes as much memory as the header asks for
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
 	full, err := p.scheme.NewWitness()
@@ -95,8 +95,8 @@ func (p *gnarkProver) Prove(ctx context.Context, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Observe makes the phases of an engine progress of jobs, for engine.Config.Observer, and
-// charges jobs with the time of calls that backends compute.
+// Observe returns an observer for engine.Config.Observer. It counts the phases of the engine as
+// progress of their jobs, and charges jobs with the time that backends compute for them.
 func Observe() engine.Observer { return observer{} }
 
 type observer struct{}
@@ -112,8 +112,8 @@ func (observer) Begin(ctx context.Context, p engine.Phase) (context.Context, fun
 	}
 }
 
-// discreet returns an error of a prover without the values of the witness that gnark's
-// solver puts into its own: what a job failed of is stored and shown.
+// discreet returns a prover's error without values of the witness. gnark's solver puts such values
+// into its errors, but the reason of a job's failure is stored and shown.
 func discreet(err error) error {
 	if n, ok := proofsystem.Unsatisfied(err); ok {
 		return fmt.Errorf("%w: constraint %d is not satisfied", ErrJob, n)

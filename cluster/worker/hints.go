@@ -1,7 +1,7 @@
 package worker
 
-// The packages of gnark's library that have hints, which they make known themselves:
-// circuits of any program may use them.
+// The packages of gnark's library that register hints when they are imported. Circuits of any
+// program may use those hints.
 import (
 	_ "github.com/consensys/gnark/std/algebra/emulated/fields_bls12381"
 	_ "github.com/consensys/gnark/std/algebra/emulated/fields_bn254"

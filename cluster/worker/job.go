@@ -24,13 +24,13 @@ import (
 type inHand struct {
 	job      wire.Job
 	progress atomic.Uint64
-	working  atomic.Bool // a prover has it, which must get on
+	working  atomic.Bool // a prover has the job and must make progress
 	began    time.Time
-	card     atomic.Int64 // nanoseconds that backends were at it
+	card     atomic.Int64 // nanoseconds that backends computed for it
 	cancel   context.CancelCauseFunc
 
 	mu  sync.Mutex
-	msg *nats.Msg // the last delivery of it, which is the one to acknowledge
+	msg *nats.Msg // the job's last delivery, which must be acknowledged
 }
 
 func (h *inHand) message() *nats.Msg {
@@ -41,15 +41,15 @@ func (h *inHand) message() *nats.Msg {
 
 type progressKey struct{}
 
-// Progress notes that the job of a context gets on. It ignores a context without a job.
+// Progress notes that a context's job makes progress. It ignores a context without a job.
 func Progress(ctx context.Context) {
 	if h, ok := ctx.Value(progressKey{}).(*inHand); ok {
 		h.progress.Add(1)
 	}
 }
 
-// waits notes that the job of a context waits for another job. That is no lack of
-// progress: the other job is watched itself.
+// waits notes that a context's job waits for another job, until goesOn is called. Meanwhile a lack
+// of progress does not count: the other job is watched itself.
 func waits(ctx context.Context) (goesOn func()) {
 	h, ok := ctx.Value(progressKey{}).(*inHand)
 	if !ok {
@@ -59,28 +59,28 @@ func waits(ctx context.Context) (goesOn func()) {
 	return func() { h.working.Store(true) }
 }
 
-// charge adds the time of a backend to what the job of a context costs.
+// charge adds a backend's time to the cost of a context's job.
 func charge(ctx context.Context, took time.Duration) {
 	if h, ok := ctx.Value(progressKey{}).(*inHand); ok {
 		h.card.Add(int64(took))
 	}
 }
 
-// cost returns what the job has cost here until now.
+// cost returns what the job has cost this worker so far.
 func (h *inHand) cost(o wire.Outcome) wire.Cost {
 	return wire.Cost{Milliseconds: milliseconds(time.Since(h.began)), Card: milliseconds(time.Duration(h.card.Load())), Outcome: o}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
-// errCancelled: nobody wants the job any more.
+// errCancelled says that nobody wants the job any more.
 var errCancelled = errors.New("cancelled by its client")
 
-// errStalled: no progress for Config.Stall.
+// errStalled says that the job made no progress for Config.Stall.
 var errStalled = errors.New("no progress")
 
-// job does a job. Its error says why this worker could not do it, for reasons that
-// are not the job's.
+// job does a job. It returns an error only if this worker could not do the job for reasons that are
+// not the job's.
 func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 	h := &inHand{msg: msg, began: time.Now()}
 	if err := json.Unmarshal(msg.Data, &h.job); err != nil || !h.job.Proper(wire.JobsPrefix, msg.Subject) {
@@ -130,11 +130,12 @@ func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 	return w.settle(h, w.end(ctx, h, wire.End{Proof: proof}))
 }
 
-// failed decides what a failure means for the job.
+// failed decides what a failure means for the job: an end, another try, or that the job is given
+// back.
 func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) error {
 	switch {
 	case wire.Missing(err):
-		// Another worker was first and has removed the witness, or nobody has it.
+		// Either another worker was first and the witness has been removed, or nobody has it.
 		known, e := w.ended(ctx, h)
 		if !known && e == nil {
 			e = w.end(ctx, h, wire.End{Reason: err.Error()})
@@ -168,7 +169,7 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 		switch {
 		case e != nil:
 			return w.giveBack(h, e)
-		case others: // the fault may be this worker's, which lets them try
+		case others: // the fault may be this worker's, so it lets the others try
 			return errors.Join(fmt.Errorf("it failed %d times here and nowhere else: %w", r.Failed, err),
 				h.message().NakWithDelay(pauseBetweenTries))
 		case r.Failed >= maxFailed:
@@ -181,7 +182,7 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) 
 	return h.message().NakWithDelay(pauseBetweenTries)
 }
 
-// others reports whether there is another worker that takes jobs.
+// others reports whether another worker takes jobs.
 func (w *Worker) others(ctx context.Context) (bool, error) {
 	m, err := w.link.Request(ctx, wire.Roster)
 	var known []wire.State
@@ -191,25 +192,27 @@ func (w *Worker) others(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(known, func(o wire.State) bool { return o.Name != w.cfg.Name && !o.Draining }), err
 }
 
-// blameless reports whether a prover's error is not the job's fault: a backend is gone,
-// or memory did not suffice.
+// blameless reports whether a prover's error is not the job's fault: a backend is gone, or there
+// was too little memory.
 func blameless(err error) bool {
 	return errors.Is(err, backend.ErrGone) || errors.Is(err, backend.ErrUnavailable) ||
 		errors.Is(err, backend.ErrClosed) || errors.Is(err, backend.ErrOutOfMemory)
 }
 
-// errInfrastructure marks errors of what is around a job.
+// errInfrastructure marks errors that are not the job's fault but come from its surroundings: disk,
+// server, files.
 var errInfrastructure = errors.New("not the job's fault")
 
-// The pauses before a job is handed out again. They are shorter than what a manager
-// takes for a stuck consumer.
+// The pauses before a job is handed out again. They must be shorter than the time after which a
+// manager takes the consumer for stuck.
 const (
 	pauseBetweenTries = 100 * time.Millisecond
 	pauseGivenBack    = 500 * time.Millisecond
 )
 
-// take notes that the job is in hand. If it is already, as after a delivery too many, take returns
-// false: whoever has the job goes on, and acknowledges the new message in the end.
+// take notes that the job is in hand. If it already is, because the server has delivered it again,
+// take returns false: the goroutine that has the job goes on, and acknowledges the new message in
+// the end.
 func (w *Worker) take(h *inHand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,8 +233,8 @@ func (w *Worker) release(h *inHand) {
 }
 
 // keepAlive starts a goroutine that tells the server that the job is in hand, as long as the job
-// gets on. A worker that lives but makes no progress loses the job: keepAlive cancels it and, if
-// the prover does not end then, ends the worker.
+// makes progress. If it makes none for Config.Stall, the worker loses the job: keepAlive cancels
+// it. If the prover does not end within Config.Ends then, keepAlive ends the worker.
 func (w *Worker) keepAlive(h *inHand, cancel context.CancelCauseFunc) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -265,7 +268,7 @@ func (w *Worker) keepAlive(h *inHand, cancel context.CancelCauseFunc) (stop func
 	return func() { close(done); running.Wait() }
 }
 
-// end stores how the job ended, if that is not known yet.
+// end stores how the job ended, unless an end is stored already.
 func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	e.Worker = w.cfg.Name
 	text, err := json.Marshal(e)
@@ -293,7 +296,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	if err != nil {
 		return err
 	}
-	if !first { // somebody else was
+	if !first { // another worker was first
 		return nil
 	}
 	w.count(func(s *wire.State) {
@@ -322,7 +325,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	return err
 }
 
-// ended reports whether the job has an end already.
+// ended reports whether the job already has an end.
 func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 	_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return w.link.Last(ctx, wire.EndsPrefix+h.job.ID)
@@ -335,8 +338,8 @@ func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 
 // settle acknowledges a job that has ended. It does not wait for the server: if the acknowledgement
 // is lost, the job is delivered once more, and its worker finds the end. The manager that leads
-// hears of the end and removes what the job has left. With an error the end is not known, and
-// settle gives the job back.
+// hears of the end and removes what the job left. If err is not nil, the end is not stored for
+// certain, and settle gives the job back.
 func (w *Worker) settle(h *inHand, err error) error {
 	if err == nil {
 		err = h.message().Ack()
@@ -348,8 +351,7 @@ func (w *Worker) settle(h *inHand, err error) error {
 	return nil
 }
 
-// giveBack returns the job to the server, which hands it out again. The try does not
-// count.
+// giveBack returns the job to the server, which hands it out again. It does not count a try.
 func (w *Worker) giveBack(h *inHand, why error) error {
 	w.count(func(s *wire.State) { s.Returned++; s.LastError = why.Error() })
 	w.cfg.Meter.Try("returned")
@@ -360,9 +362,9 @@ func (w *Worker) giveBack(h *inHand, why error) error {
 	return errors.Join(why, h.message().NakWithDelay(pauseGivenBack))
 }
 
-// lastWord returns how long a worker that ends waits for the server with each of its two
-// last messages about a job. Both together take less than Ends, or the worker would be
-// taken for stuck.
+// lastWord returns how long a worker that ends waits for the server with each of its last two
+// messages about a job. Both together must take less than Ends, or the worker would be taken for
+// stuck.
 func (w *Worker) lastWord() time.Duration { return w.cfg.Ends / 3 }
 
 func (w *Worker) count(f func(*wire.State)) {
@@ -371,7 +373,7 @@ func (w *Worker) count(f func(*wire.State)) {
 	f(&w.state)
 }
 
-// noPanic turns a panic into an error. The panic's words may be secret and appear nowhere.
+// noPanic turns a panic into an error. It drops the panic's text, which may be secret.
 func noPanic(log *slog.Logger, err *error) {
 	if r := recover(); r != nil {
 		log.Error("cluster: the prover panicked", "with", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
@@ -395,7 +397,8 @@ func (w *Worker) fetch(ctx context.Context, h *inHand) func() ([]byte, error) {
 	}
 }
 
-// timer returns a function that tells what has taken the time since it was called last.
+// timer returns a function that reports a phase to the Meter, with the time since the function's
+// last call.
 func (w *Worker) timer() func(phase string) {
 	last := time.Now()
 	return func(phase string) {
@@ -405,8 +408,8 @@ func (w *Worker) timer() func(phase string) {
 	}
 }
 
-// open opens a witness, with the key of before as well where keys were changed while the
-// job waited.
+// open opens a witness. It also tries the earlier keys, because the keys may have been changed
+// while the job waited.
 func (w *Worker) open(h *inHand, sealed []byte, size int) (plain []byte, err error) {
 	for _, key := range w.opening {
 		if plain, err = key.Open(h.job.ID, h.job.Work, sealed, size); !errors.Is(err, wire.ErrSealed) {
@@ -416,7 +419,7 @@ func (w *Worker) open(h *inHand, sealed []byte, size int) (plain []byte, err err
 	return plain, err
 }
 
-// prove makes the job's proof.
+// prove makes the job's proof from the witness that fetch gets.
 func (w *Worker) prove(ctx context.Context, h *inHand, witness func() ([]byte, error)) (proof []byte, err error) {
 	if err := h.job.Work.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// provers are those that are open, each for all jobs of one work.
+// provers keeps the open provers. Each serves all jobs of one work.
 type provers struct {
 	cache *cache
 	open  Opener
@@ -23,12 +23,12 @@ type provers struct {
 	clock  uint64
 }
 
-// opened is a prover that is being opened, or is open, or failed to.
+// opened is a prover that is being opened, that is open, or that could not be opened.
 type opened struct {
 	ready  chan struct{}
 	p      Prover
 	err    error
-	tenant string // whose files it is opened from
+	tenant string // the tenant whose files it is opened from
 	users  int
 	used   uint64
 }
@@ -43,8 +43,8 @@ func (ps *provers) len() int {
 	return len(ps.all)
 }
 
-// get returns the prover of a work. It stays open until release. The first caller opens
-// it, with its own context and its tenant's files; others wait for that.
+// get returns the prover of a work, which stays open until release. The first caller opens it, with
+// its own context and its tenant's files; the others wait.
 func (ps *provers) get(ctx context.Context, tenant string, w wire.Work) (p Prover, release func(), err error) {
 	for {
 		ps.mu.Lock()
@@ -82,13 +82,13 @@ func (ps *provers) get(ctx context.Context, tenant string, w wire.Work) (p Prove
 		}
 		release()
 		if there && ctx.Err() == nil && (errors.Is(o.err, errOpening) || o.tenant != tenant) {
-			continue // the other job ended, or another tenant's files are damaged
+			continue // the job that opened it ended, or another tenant's files are damaged
 		}
 		return nil, nil, o.err
 	}
 }
 
-// errOpening marks that the context ended of the job that opened a prover.
+// errOpening says that the job that opened a prover ended before the prover was open.
 var errOpening = errors.New("the job that opened the prover was cancelled")
 
 func (ps *provers) openOne(ctx context.Context, tenant string, w wire.Work) (p Prover, err error) {
@@ -105,7 +105,7 @@ func (ps *provers) openOne(ctx context.Context, tenant string, w wire.Work) (p P
 	return ps.open(ctx, w, files)
 }
 
-// release counts a user less, and closes provers that are one too many: those that
+// release notes that a job no longer uses a prover. It then closes provers above the limit that
 // nobody uses, the one used least lately first.
 func (ps *provers) release(w wire.Work, o *opened) {
 	ps.mu.Lock()
@@ -129,18 +129,18 @@ func (ps *provers) release(w wire.Work, o *opened) {
 	}
 	ps.mu.Unlock()
 	for _, p := range close {
-		_ = p.Close() // what it leaves behind goes with the process
+		_ = p.Close() // what it leaves behind ends with the process
 	}
 }
 
-// close closes all provers; jobs are over.
+// close closes all provers. No jobs run any more.
 func (ps *provers) close() (err error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.closed = true
 	for w, o := range ps.all {
 		delete(ps.all, w)
-		if o.users == 0 { // else it is stuck
+		if o.users == 0 { // else its job is stuck
 			err = errors.Join(err, o.p.Close())
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// stocked returns a cache that has the objects of a work, and the work.
+// stocked returns a work and a cache that has the work's objects.
 func stocked(t *testing.T) (*cache, wire.Work) {
 	t.Helper()
 	c, err := newCache(t.TempDir(), 1<<20, nil)
@@ -39,8 +39,8 @@ func reached(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// TestProverGivenUp: a job that does not wait until a prover is open leaves the one
-// that opens it alone; -race looks at what they share.
+// TestProverGivenUp: a job that stops waiting for a prover does not disturb the job that opens it.
+// The race detector checks what they share.
 func TestProverGivenUp(t *testing.T) {
 	c, w := stocked(t)
 	opening, fail := make(chan struct{}), make(chan struct{})
@@ -68,7 +68,8 @@ func TestProverGivenUp(t *testing.T) {
 	}
 }
 
-// TestOpenerPanics: it fails its job, and says nothing of what it panicked with.
+// TestOpenerPanics: an opener that panics fails its job, and neither the error nor the log has the
+// panic's text.
 func TestOpenerPanics(t *testing.T) {
 	c, w := stocked(t)
 	var log strings.Builder
@@ -83,8 +84,8 @@ func TestOpenerPanics(t *testing.T) {
 	}
 }
 
-// TestWaitingIsNoStall: a job that waits for what another one opens or fetches is not
-// taken for one that does not get on.
+// TestWaitingIsNoStall: a job that waits for another one to open or fetch something does not count
+// as stalled.
 func TestWaitingIsNoStall(t *testing.T) {
 	c, w := stocked(t)
 	opening, goOn := make(chan struct{}), make(chan struct{})

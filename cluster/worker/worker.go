@@ -1,6 +1,6 @@
-// Package worker proves the jobs of a cluster. A worker takes several jobs at a
-// time, keeps circuits and keys on its disk, and ends when its context does, after
-// the jobs that it has. Jobs of a worker that dies are another one's within seconds.
+// Package worker proves the jobs of a cluster. A worker takes several jobs at a time and keeps
+// circuits and keys on its disk. When its context ends, it finishes the jobs that it has and ends.
+// If a worker dies, other workers get its jobs within seconds.
 package worker
 
 import (
@@ -31,48 +31,48 @@ import (
 // Config configures a worker. Ticket, Open and Cache are needed.
 type Config struct {
 	Ticket cluster.Ticket // a worker's
-	// Open opens provers; Gnark has those of this module.
+	// Open opens provers. Gnark returns one for the provers of this module.
 	Open Opener
-	// Cache is a folder for circuits and keys, the user's alone.
+	// Cache is a folder for circuits and keys that only this user may read.
 	Cache string
-	// CacheBytes is how many bytes it may have, 64 GiB when it is 0. What was used
-	// least lately goes first.
+	// CacheBytes bounds the bytes in Cache; 0 means 64 GiB. What was used least lately goes first.
 	CacheBytes int64
-	// Name is the worker's, of letters, digits, - and _; the host's and the
-	// process's when it is empty. No two workers have one name.
+	// Name is the worker's name, of letters, digits, - and _, at most 64. If it is empty, the name
+	// is made from the host's name and the process's number. No two workers may have the same name.
 	Name string
-	// Jobs is how many it has at a time; 2 when it is 0, so that one is solved
-	// while a card computes another one.
+	// Jobs is how many jobs the worker has at a time; 0 means 2, so that one is solved while a card
+	// computes another.
 	Jobs int
-	// Circuits is how many provers stay open, 4 when it is 0.
+	// Circuits is how many provers stay open; 0 means 4.
 	Circuits int
-	// Stall is how long a job may go without progress, 5 minutes when it is 0: a
-	// solver makes none.
+	// Stall is how long a job may go without progress; 0 means 5 minutes. It must be longer than
+	// solving a circuit takes, because a solver reports no progress.
 	Stall time.Duration
-	// Drain is how long the jobs in hand have when the worker is to end, 30 s when
-	// it is 0. Then they are given back.
+	// Drain is how long the jobs in hand may go on when the worker is to end; 0 means 30 s. Then
+	// they are given back.
 	Drain time.Duration
-	// Ends is how long a prover may take to end after its context, 10 s when it is
-	// 0. One that takes longer is stuck, and its worker ends.
+	// Ends is how long a prover may take to end after its context has ended; 0 means 10 s. If it
+	// takes longer, it is stuck, and the worker ends.
 	Ends time.Duration
-	// HandBack ends the worker when it is closed, without an end to its jobs: they are
-	// given back at once, as when a machine is about to be taken away.
+	// HandBack, when closed, ends the worker and gives its jobs back at once, for example when the
+	// machine is about to be taken away.
 	HandBack <-chan struct{}
-	// Meter is told what jobs take; nil is nobody.
+	// Meter counts what the worker does; it may be nil.
 	Meter Meter
-	// Span begins a span of a trace for a job, whose client has sent what is carried; it
-	// may be nil. The function that it returns is called at the end.
+	// Span begins a span of a trace for a job; it may be nil. carried is what the job's client has
+	// sent of the trace. The function that Span returns is called when this worker's try ends.
 	Span func(ctx context.Context, job string, carried map[string]string) (context.Context, func(error))
-	// Health is told of the worker, so that it can be asked; nil is nobody.
+	// Health, if not nil, reports the state of this worker to others.
 	Health *Health
-	Log    *slog.Logger // nil is nowhere
+	Log    *slog.Logger // nil discards
 }
 
-// Health says whether a worker takes jobs. Its zero value is of one that has not begun;
-// safe for concurrent use.
+// Health says whether a worker takes jobs. The zero value belongs to a worker that has not begun.
+// It is safe for concurrent use.
 type Health struct{ w atomic.Pointer[Worker] }
 
-// Ready returns nil while the worker is connected and takes jobs.
+// Ready returns nil if the worker is connected and takes jobs, and otherwise an error that says why
+// not.
 func (h *Health) Ready() error {
 	w := h.w.Load()
 	if w == nil {
@@ -90,16 +90,17 @@ func (h *Health) Ready() error {
 	return nil
 }
 
-// Meter counts what a worker does. Its methods are called by several goroutines.
+// Meter counts what a worker does. Several goroutines call its methods.
 type Meter interface {
-	// Phase tells how long a phase of a job took: open (its prover, with the fetching of
-	// keys), witness (waiting for it), unseal, prove, store (the end).
+	// Phase reports the time that a phase of a job took. The phases are open (opening the prover
+	// and fetching the keys), witness (waiting for the witness), unseal, prove and store (storing
+	// the end).
 	Phase(phase string, took time.Duration)
-	// Ended tells that a job has ended here: proved, dead, late or cancelled.
+	// Ended reports that this worker has ended a job: proved, dead, late or cancelled.
 	Ended(outcome string, cost cluster.Cost)
-	// Try tells that a try has not ended a job: failed or returned.
+	// Try reports a try that did not end its job: failed or returned.
 	Try(outcome string)
-	// Received tells that bytes of witnesses and keys came from the server.
+	// Received reports bytes of witnesses that came from the server.
 	Received(bytes int)
 }
 
@@ -111,67 +112,66 @@ func (noMeter) Ended(string, cluster.Cost)  {}
 func (noMeter) Try(string)                  {}
 func (noMeter) Received(int)                {}
 
-// Opener opens a prover. Errors that wrap backend.ErrInvalidInput are the job's
-// fault.
+// Opener opens a prover. An error that wraps backend.ErrInvalidInput is the job's fault.
 type Opener func(ctx context.Context, w cluster.Work, files Files) (Prover, error)
 
-// Files are the paths of what gnark wrote. Their digests were compared when they came;
-// a prover compares them again with File.
+// Files are the paths of what gnark wrote. Their digests were checked when they were fetched. An
+// Opener checks them again by reading with Read.
 type Files struct{ Circuit, ProvingKey, VerifyingKey string }
 
-// Prover makes proofs of one circuit with one key, for several jobs at a time.
+// Prover makes proofs of one circuit with one key. Several jobs may use it at a time.
 type Prover interface {
-	// Prove is a proof of the full witness that gnark marshaled, verified. It calls
-	// Progress with its context whenever it has done something, and ends soon after
-	// its context.
+	// Prove returns a verified proof for a full witness, which is as gnark marshals it. It calls
+	// Progress with its context whenever it has done something, and returns soon after its context
+	// has ended.
 	//
-	// Errors that wrap ErrJob or backend.ErrInvalidInput are the job's fault: it is
-	// not tried again. Those of a backend that is gone, or of memory, are not the
-	// job's: they cost it no try. Others do.
+	// If an error wraps ErrJob or backend.ErrInvalidInput, the job is at fault and is not tried
+	// again. If a backend is gone or memory is short, the job is not at fault and no try is
+	// counted. Any other error counts as a failed try.
 	Prove(ctx context.Context, witness []byte) ([]byte, error)
 	Close() error
 }
 
-// Sized is a Prover that knows how many bytes its circuit's witnesses have, as gnark
-// marshals them. Others are refused before they are unpacked.
+// Sized is a Prover that knows the size in bytes of its circuit's witnesses, as gnark marshals
+// them. Witnesses of another size are refused before they are unpacked.
 type Sized interface{ WitnessBytes() int }
 
-// ErrJob is wrapped by errors that are the job's fault.
+// ErrJob is wrapped by an error that is the job's fault.
 var ErrJob = errors.New("the job's own fault")
 
-// ErrStuck is wrapped by the error of a worker that ended because a prover did not:
-// its process should be started anew.
+// ErrStuck is wrapped by the error of a worker that ended because a prover did not end. Its process
+// should be started anew.
 var ErrStuck = errors.New("a prover makes no progress and does not end")
 
-// Worker is a worker that has not begun, or runs, or ended.
+// Worker is a worker, from before it begins until it has ended.
 type Worker struct {
 	cfg     Config
 	link    *wire.Link
-	opening []*wire.OpeningKey // of witnesses, the cluster's first
+	opening []*wire.OpeningKey // the keys that open witnesses, the cluster's present one first
 
 	tries   *tries
 	provers *provers
 	log     *slog.Logger
-	heard   *bounded.Log // what tenants are warned of
+	heard   *bounded.Log // warnings that tenants cause
 
-	drain context.CancelCauseFunc // of the context of Run: take no more jobs
-	abort context.CancelCauseFunc // of the jobs
+	drain context.CancelCauseFunc // ends taking jobs, as the end of Run's context does
+	abort context.CancelCauseFunc // ends the jobs
 
 	mu      sync.Mutex
-	inHand  map[string]*inHand // by job
+	inHand  map[string]*inHand // by the job's ID
 	state   wire.State
 	drainIn time.Duration
 }
 
-// notWord is what a host's name may have and a worker's may not.
+// notWord matches what a host's name may have and a worker's name may not.
 var notWord = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // startWithin bounds the first requests to a server.
 const startWithin = 30 * time.Second
 
-// Run works until ctx ends, or it is drained, or cannot go on. It returns nil after
-// the first two. Without a server at the beginning it fails; one that goes away later is waited
-// for. Errors wrap a sentinel of package backend or ErrStuck.
+// Run works until ctx ends, until it is drained, or until it cannot go on. It returns nil in the
+// first two cases. It fails if there is no server when it begins; if the server goes away later,
+// Run waits for it. Errors wrap a sentinel of package backend or ErrStuck.
 func Run(ctx context.Context, cfg Config) (err error) {
 	host, _ := os.Hostname()
 	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%.40s-%d", notWord.ReplaceAllString(host, "-"), os.Getpid()))
@@ -223,7 +223,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return w.run(ctx, starting)
 }
 
-// run takes jobs until ctx ends. Its first requests end with starting.
+// run takes jobs until ctx ends or the worker is drained. starting bounds its first requests.
 func (w *Worker) run(ctx, starting context.Context) error {
 	taking, drain := context.WithCancelCause(ctx)
 	working, abort := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -285,8 +285,9 @@ var (
 	errGivenBack = errors.New("given back: the worker ends")
 )
 
-// listen answers requests for the worker's state, and drains when an administrator says
-// so. Who begins while the server goes is heard of when it is there again.
+// listen answers requests for the worker's state, stops jobs that were cancelled, and drains if an
+// administrator says so. It tells managers that the worker is here; if the server is away just
+// then, it tells them once the server is back.
 func (w *Worker) listen(ctx context.Context) error {
 	answer := func(m *nats.Msg) {
 		text, err := w.now()
@@ -338,7 +339,7 @@ func (w *Worker) listen(ctx context.Context) error {
 	return nil
 }
 
-// now returns the worker's state as others read it.
+// now returns the worker's present state in JSON.
 func (w *Worker) now() ([]byte, error) {
 	w.mu.Lock()
 	s := w.state
@@ -348,19 +349,20 @@ func (w *Worker) now() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// How takeJobs asks for a job. The server says every beat that it is there, so that a
-// stream that has fallen silent is noticed after two. Several servers do not hear at once that
-// whoever asked has gone, and hand out to him what comes meanwhile: they are asked for less long.
+// takeJobs asks for a job for asksFor at a time. The server sends a sign of life every beat, so
+// that a stream that has fallen silent is noticed after two beats. With several servers the request
+// is shorter: they do not all hear at once that a worker has gone, and would hand out jobs to it
+// meanwhile.
 const (
 	asksFor        = 10 * time.Second
 	asksSeveralFor = 2 * time.Second
 	beat           = time.Second
 )
 
-// takeJobs takes one job after the other while taking lives. After a job that failed for a
-// reason of this worker's own it pauses, each time longer: a worker without a disk must
-// not take every job there is. A server that does not answer is asked again soon: it says
-// nothing of the worker.
+// takeJobs takes one job after the other until taking ends. After a job that failed for this
+// worker's own reasons it pauses, each time longer, because a worker without a disk must not take
+// every job there is. If the server does not answer, takeJobs asks again soon, because that says
+// nothing about the worker.
 func (w *Worker) takeJobs(taking, working context.Context) {
 	const first, longest, longestAsking = 250 * time.Millisecond, 30 * time.Second, time.Second
 	pause, asking := first, first
@@ -383,7 +385,7 @@ func (w *Worker) takeJobs(taking, working context.Context) {
 		}
 		asking = first
 		if msg == nil {
-			continue // nothing to do
+			continue // there is no job
 		}
 		if err := w.job(working, msg); err != nil {
 			wait(pause, "cluster: one job at a time less for a while", err)
@@ -394,7 +396,7 @@ func (w *Worker) takeJobs(taking, working context.Context) {
 	}
 }
 
-// next asks for a job. It returns nil if there is none for a while.
+// next asks for a job. It returns nil if none came.
 func (w *Worker) next(ctx context.Context) (*nats.Msg, error) {
 	within := asksFor
 	if w.link.Replicas > 1 {

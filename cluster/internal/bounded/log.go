@@ -1,4 +1,4 @@
-// Package bounded has a log in which nobody can write as much as he likes.
+// Package bounded has a log that bounds how much each party can make it write.
 package bounded
 
 import (
@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Each party may cause mostLines in a window. Lines beyond that are counted, and the next line that
-// is written says how many there were.
+// Each party may cause mostLines in a window. Further lines are only counted, and the party's next
+// line that is written tells their number.
 const (
 	mostLines = 10
 	window    = time.Minute
 )
 
-// mostParties is how many parties are told apart at a time. Those that come then share a bound.
+// mostParties bounds the parties that are told apart at a time. Further ones share one bound.
 const mostParties = 1000
 
-// Log passes on warnings that others cause: clients, who can repeat what they are warned of.
-// Safe for concurrent use.
+// Log passes on warnings that others can cause. It bounds them, because a client can repeat what it
+// is warned of. Log is safe for concurrent use.
 type Log struct {
 	to *slog.Logger
 
@@ -26,17 +26,17 @@ type Log struct {
 	parties map[string]*party
 }
 
-// party is somebody who causes lines.
+// party counts the lines of one who causes them.
 type party struct {
-	began time.Time // the window
-	lines int       // that were written in it
-	held  int       // that were not, since the last one that was
+	began time.Time // start of the window
+	lines int       // written in the window
+	held  int       // not written since the last line that was
 }
 
-// New returns a log that passes on to another one.
+// New returns a Log that passes warnings on to another log.
 func New(to *slog.Logger) *Log { return &Log{to: to, parties: map[string]*party{}} }
 
-// Warn writes a warning that somebody has caused, unless he has caused too many.
+// Warn writes a warning that who has caused, unless who has used up the window's lines.
 func (l *Log) Warn(who, message string, args ...any) { l.warn(time.Now(), who, message, args...) }
 
 func (l *Log) warn(now time.Time, who, message string, args ...any) {
@@ -50,7 +50,8 @@ func (l *Log) warn(now time.Time, who, message string, args ...any) {
 	l.to.Warn(message, args...)
 }
 
-// may counts a line, and reports whether it is to be written and how many before it were not.
+// may counts a line and reports whether to write it. held is the number of lines held back before
+// it.
 func (l *Log) may(now time.Time, who string) (held int, may bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,8 +68,8 @@ func (l *Log) may(now time.Time, who string) (held int, may bool) {
 	return held, true
 }
 
-// party returns what is known of somebody. It forgets those who have caused nothing for a window
-// when there are many.
+// party returns the counts of who. If there are too many parties, it first forgets those whose
+// window is over.
 func (l *Log) party(now time.Time, who string) *party {
 	if p := l.parties[who]; p != nil {
 		return p

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestLog: who causes more lines than he may has no more of them written until the window is over.
-// The next one says how many there were. Others are written all the same, and however many
-// parties there are, what is remembered of them is bounded.
+// TestLog: a party that has used up its lines gets no more written until the window is over. Its
+// next line then tells how many were held back. Lines of others are written all the same. However
+// many parties there are, the memory for them is bounded.
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	l, now := New(slog.New(slog.NewTextHandler(&out, nil))), time.Unix(1e9, 0)

@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// lagging is a stream on three servers, whose leader has a message or has not, and whose
-// replica that answers is behind it until a time.
+// lagging is a stream on three servers. Its leader has a message if there is set. The replica that
+// answers lags behind the leader until a time.
 type lagging struct {
 	there bool
 	until time.Time
@@ -30,9 +30,9 @@ func (s lagging) Last(context.Context, string) (*jetstream.RawStreamMsg, error) 
 	return &jetstream.RawStreamMsg{Subject: "x"}, nil
 }
 
-// TestReplicaBehind: what a replica does not have is missing only if the leader has not got it
-// either. A worker took the witness of a job for missing, and ended the job, when a replica was
-// more than 3 s behind.
+// TestReplicaBehind: a message that a replica does not have is missing only if the leader does not
+// have it either. Before, when a replica was more than 3 s behind, a worker took the witness of a
+// job for missing and ended the job.
 func TestReplicaBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		there   bool

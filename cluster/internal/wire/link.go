@@ -16,15 +16,15 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Link is the connection of a ticket's holder to a cluster. Clients and workers have no
-// JetStream of their own: they store messages and read them by subject, and ask managers for
-// the rest. So a Link needs no more than that, but where Manages says so.
+// Link connects the holder of a ticket to a cluster. Clients and workers may not use all of
+// JetStream: they store messages, read them by subject, and ask managers for the rest. So the
+// methods of a Link need only that, except where Manages is set.
 type Link struct {
 	Conn *nats.Conn
 	JS   jetstream.JetStream
-	// Replicas is on how many servers streams are.
+	// Replicas is the number of servers that keep each stream.
 	Replicas int
-	// Manages reports whether this is a manager or an administrator, who may use all of
+	// Manages reports whether the holder is a manager or an administrator, who may use all of
 	// JetStream.
 	Manages bool
 }
@@ -32,12 +32,12 @@ type Link struct {
 // Close disconnects.
 func (l *Link) Close() { l.Conn.Close() }
 
-// directGet begins the subjects at which messages are read. The stream and the message's
+// directGet is the prefix of the subjects for reading messages. The stream and the message's
 // subject follow. Any server that has a replica answers.
 const directGet = "$JS.API.DIRECT.GET."
 
-// Last reads the last message of a subject, in one try. Missing tells from its error that the
-// server that has answered has none.
+// Last reads the last message of a subject. It asks once. If the server that answers has no such
+// message, Missing reports true for the error.
 func (l *Link) Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := l.Conn.RequestWithContext(ctx, directGet+StreamOf(subject)+"."+subject, nil)
 	if err != nil {
@@ -63,14 +63,14 @@ func (l *Link) Last(ctx context.Context, subject string) (*jetstream.RawStreamMs
 // replicas implements reader.
 func (l *Link) replicas() int { return l.Replicas }
 
-// What a manager answers to the question whether there is a message.
+// The answers of a manager to the question whether there is a message.
 var (
 	Yes = []byte("yes")
 	No  = []byte("no")
 )
 
-// Holds asks the leader of a stream whether it has a message of a subject. Replicas that are
-// behind have no say. Those who may not ask it ask a manager to do so.
+// Holds asks the leader of a stream whether it has a message of a subject, because replicas may be
+// behind. A holder who may not ask the leader asks a manager to do so.
 func (l *Link) Holds(ctx context.Context, subject string) (bool, error) {
 	if !l.Manages {
 		m, err := l.Request(ctx, HoldsPrefix+strings.TrimPrefix(subject, Prefix))
@@ -80,8 +80,8 @@ func (l *Link) Holds(ctx context.Context, subject string) (bool, error) {
 	return err == nil && len(subjects) > 0, err
 }
 
-// Subjects returns the subjects of a stream's messages that a filter passes, and how many
-// messages each has. A stream that is not there has none: its tenant has gone.
+// Subjects returns the subjects of a stream's messages that match a filter, with the number of
+// messages of each. A stream that does not exist has none: its tenant has left.
 func (l *Link) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	info, err := Ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		s, err := l.JS.Stream(ctx, stream)
@@ -99,7 +99,7 @@ func (l *Link) Subjects(ctx context.Context, stream, filter string) (map[string]
 	return info.State.Subjects, nil
 }
 
-// Streams returns what the cluster's streams have.
+// Streams returns the state of the cluster's streams.
 func (l *Link) Streams(ctx context.Context) ([]*jetstream.StreamInfo, error) {
 	return Ask(ctx, func(ctx context.Context) (all []*jetstream.StreamInfo, err error) {
 		found := l.JS.ListStreams(ctx, jetstream.WithStreamListSubject(Prefix+">"))
@@ -110,9 +110,9 @@ func (l *Link) Streams(ctx context.Context) ([]*jetstream.StreamInfo, error) {
 	})
 }
 
-// Purge removes the messages of a subject, those with numbers below one only if that is not 0.
-// Of a stream that is not there it has removed them. It asks for no handle of the stream first:
-// three purges follow each job's end.
+// Purge removes the messages of a subject. If below is not 0, it removes only those with numbers
+// below it. A stream that does not exist is no error. Purge does not ask for a handle of the stream
+// first, because three purges follow each job's end.
 func (l *Link) Purge(ctx context.Context, subject string, below uint64) error {
 	return l.command(ctx, "STREAM.PURGE."+StreamOf(subject), struct {
 		Filter string `json:"filter"`
@@ -120,17 +120,18 @@ func (l *Link) Purge(ctx context.Context, subject string, below uint64) error {
 	}{subject, below})
 }
 
-// What the server says of a message that it cannot delete, since it is not there.
+// The server's errors for a message that it cannot delete because it does not exist.
 const (
 	messageNotFound   = 10043
 	messageNotDeleted = 10057
 )
 
-// Delete removes one message of a stream, as far as it is there. Messages of Jobs are removed so,
-// and not by a purge. In a purge the server that leads a consumer writes into its own file what it
-// has delivered, before the other servers have agreed to that. If it is killed then, the others
-// deliver other jobs under the same numbers. When it leads again it takes those for acknowledged,
-// and removes them.
+// Delete removes one message of a stream. A message that does not exist is no error.
+//
+// Messages of Jobs are removed by Delete and not by Purge, because a purge can lose jobs. In a
+// purge the server that leads a consumer writes into its file what it has delivered, before the
+// other servers have agreed. If it is killed then, the others deliver other jobs under the same
+// numbers. When it leads again, it takes those for acknowledged and removes them.
 func (l *Link) Delete(ctx context.Context, stream string, seq uint64) error {
 	return l.command(ctx, "STREAM.MSG.DELETE."+stream, struct {
 		Seq     uint64 `json:"seq"`
@@ -138,7 +139,7 @@ func (l *Link) Delete(ctx context.Context, stream string, seq uint64) error {
 	}{seq, true}, messageNotFound, messageNotDeleted)
 }
 
-// command has JetStream do something, and takes some refusals for done.
+// command sends a command to JetStream. The errors in done count as success.
 func (l *Link) command(ctx context.Context, what string, request any, done ...jetstream.ErrorCode) error {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -164,26 +165,26 @@ func (l *Link) command(ctx context.Context, what string, request any, done ...je
 	return err
 }
 
-// Request asks managers until one answers.
+// Request repeats a question to the managers until one answers.
 func (l *Link) Request(ctx context.Context, subject string) (*nats.Msg, error) {
 	return Ask(ctx, func(ctx context.Context) (*nats.Msg, error) { return l.Conn.RequestWithContext(ctx, subject, nil) })
 }
 
-// Protocol is the version of what clients, workers and managers say to each other. A program of
-// another one is refused when it connects. 2 has how long a job may wait, where 1 had a time of
-// day.
+// Protocol is the version of the messages between clients, workers and managers. A program of
+// another version is refused when it connects. Since version 2 a job says how long it may wait; in
+// version 1 it named a time of day.
 const Protocol = 2
 
-// Greeting is what a manager tells whoever comes.
+// Greeting is a manager's answer to a client or worker that connects.
 type Greeting struct {
 	Protocol    int    `json:"protocol"`
 	Replicas    int    `json:"replicas"`
-	Fingerprint string `json:"fingerprint,omitempty"` // of the key that witnesses are sealed with
+	Fingerprint string `json:"fingerprint,omitempty"` // of the key that seals witnesses
 }
 
-// Greet asks a manager, at Hello or below, what the holder of a ticket needs to know. It refuses
-// a cluster of another Protocol, and compares the fingerprint of the ticket's key with the
-// cluster's, as far as it has one.
+// Greet asks a manager for its Greeting; at is Hello or a subject below it. Greet refuses a cluster
+// of another Protocol. If the cluster has a fingerprint, it must be the one of the ticket's key.
+// Errors wrap backend.ErrUnavailable or, for the fingerprint, backend.ErrInvalidInput.
 func (l *Link) Greet(ctx context.Context, at, fingerprint string) error {
 	m, err := l.Request(ctx, at)
 	var h Greeting
@@ -202,11 +203,11 @@ func (l *Link) Greet(ctx context.Context, at, fingerprint string) error {
 	return checkFingerprint(h.Fingerprint, fingerprint)
 }
 
-// nextOf is where workers ask for jobs.
+// nextOf is the subject at which workers ask for jobs.
 const nextOf = "$JS.API.CONSUMER.MSG.NEXT." + Jobs + "." + Workers
 
-// Next asks for a job and waits for it, for a while. It returns nil when none has come. The
-// server says every beat that it is there: Next fails when it has been silent for two.
+// Next asks for a job and waits up to wait for it. It returns nil if none came. The server sends a
+// sign of life every beat, and Next fails if it hears nothing for two beats.
 func (l *Link) Next(ctx context.Context, wait, beat time.Duration) (*nats.Msg, error) {
 	sub, err := l.Conn.SubscribeSync(l.Conn.NewInbox())
 	if err != nil {
@@ -228,8 +229,8 @@ func (l *Link) Next(ctx context.Context, wait, beat time.Duration) (*nats.Msg, e
 		switch status := m.Header.Get("Status"); status {
 		case "":
 			return m, nil
-		case "100": // a beat
-		case "404", "408": // there is none
+		case "100": // a sign of life
+		case "404", "408": // there is no job
 			return nil, nil
 		default:
 			return nil, fmt.Errorf("%w: asking for a job: %s %s", backend.ErrUnavailable, status, m.Header.Get("Description"))

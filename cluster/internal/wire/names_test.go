@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestProper: what is stored as a job is one only with its own ID and witness, and with
-// prerequisites of its own tenant: of others' jobs it would be told how they end.
+// TestProper: a stored message is a job only with its ID, its witness, and prerequisites of the
+// same tenant. A job is told how its prerequisites end, so it must not name those of others.
 func TestProper(t *testing.T) {
 	right := func() Job {
 		return Job{ID: "a.1", Witness: Object{Subject: WitnessesPrefix + "a.1"}, After: []string{"a.0"}}
@@ -30,7 +30,7 @@ func TestProper(t *testing.T) {
 	}
 }
 
-// TestStreamOf: a subject's stream is its tenant's, or everybody's.
+// TestStreamOf: the stream of a subject is its tenant's, or the one that all share.
 func TestStreamOf(t *testing.T) {
 	for subject, want := range map[string]string{
 		KeysPrefix + "a.d.manifest": "pippin_keys_a", WitnessesPrefix + "a.1.0": "pippin_witnesses_a", QueuePrefix + "a.>": "pippin_queue_a",

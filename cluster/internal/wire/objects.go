@@ -19,12 +19,12 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// chunk is the bytes of one message of an object.
+// chunk is the size in bytes of one message of an object.
 const chunk = 512 << 10
 
-// Object is bytes in a stream, as messages SUBJECT.0 to SUBJECT.CHUNKS-1. Each is
-// asked for and repeated by itself, so that an object needs no consumer, and goes on
-// where it was when the server restarts.
+// Object is a sequence of bytes in a stream, as messages SUBJECT.0 to SUBJECT.CHUNKS-1. Each
+// message is requested, and repeated, by itself. So an object needs no consumer, and after a
+// restart of the server its transfer goes on where it was.
 type Object struct {
 	Subject string `json:"subject"`
 	Chunks  int    `json:"chunks"`
@@ -33,16 +33,16 @@ type Object struct {
 // part returns the subject of a chunk.
 func (o Object) part(i int) string { return o.Subject + "." + strconv.Itoa(i) }
 
-// MostBytes returns the most bytes that the object can have.
+// MostBytes returns an upper bound of the object's size in bytes.
 func (o Object) MostBytes() uint64 { return uint64(o.Chunks) * chunk }
 
-// Put stores what r has as an object. On an error it asks for the removal of what was
+// Put stores the bytes of r as an object. On an error it asks the manager to remove what it has
 // stored.
 func Put(ctx context.Context, l *Link, subject string, r io.Reader) (Object, error) {
-	o, once := Object{Subject: subject}, nuid.Next() // the subject may have been another's lately
+	o, once := Object{Subject: subject}, nuid.Next() // makes the IDs unique, because the subject may have been in use lately
 	size := chunk
 	if known, ok := r.(interface{ Len() int }); ok {
-		size = min(chunk, known.Len()+1) // one more tells that it is all
+		size = min(chunk, known.Len()+1) // one byte more, so that the first read finds the end
 	}
 	buf := make([]byte, size)
 	for {
@@ -65,7 +65,7 @@ func Put(ctx context.Context, l *Link, subject string, r io.Reader) (Object, err
 	}
 }
 
-// Get writes the object to w. It calls progress after each chunk.
+// Get writes the object to w, and calls progress after each chunk.
 func (o Object) Get(ctx context.Context, l *Link, w io.Writer, progress func()) error {
 	for i := range o.Chunks {
 		m, err := LastOf(ctx, l, o.part(i))
@@ -80,13 +80,13 @@ func (o Object) Get(ctx context.Context, l *Link, w io.Writer, progress func()) 
 	return nil
 }
 
-// Forget asks the cluster's manager to delete the object. A client may not delete by
-// itself: the server cannot tell its objects from others'.
+// Forget asks the cluster's manager to delete the object. Clients may not delete messages
+// themselves, because the server cannot tell whose an object is.
 func (o Object) Forget(nc *nats.Conn) error {
 	return nc.Publish(ForgetPrefix+strings.TrimPrefix(o.Subject, "pippin."), nil)
 }
 
-// Stream returns a handle of a stream, which must exist.
+// Stream returns a handle of an existing stream. Errors wrap backend.ErrUnavailable.
 func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
 	s, err := Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, name) })
 	if err != nil {
@@ -95,10 +95,10 @@ func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 	return s, nil
 }
 
-// Known reports whether the cluster has a job or its end. Whatever removes a job from the queue
-// or from the workers' stream does so when the next one has it.
+// Known reports whether the cluster has a job or its end. It looks into the queue, the workers'
+// stream and the ends, in this order: a job is removed from one only when the next has it.
 func Known(ctx context.Context, l *Link, id string) (bool, error) {
-	for _, prefix := range []string{QueuePrefix, JobsPrefix, EndsPrefix} { // in this order
+	for _, prefix := range []string{QueuePrefix, JobsPrefix, EndsPrefix} { // the order matters
 		if there, err := l.Holds(ctx, prefix+id); there || err != nil {
 			return there, err
 		}
@@ -106,18 +106,18 @@ func Known(ctx context.Context, l *Link, id string) (bool, error) {
 	return false, nil
 }
 
-// Digest returns the digest of what write writes.
+// Digest returns the SHA-256, in hexadecimal, of the bytes that write writes.
 func Digest(write func(io.Writer) error) (string, error) {
 	h := sha256.New()
 	err := write(h)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// manifest returns the subject of the message that says where a digest's object is.
+// manifest returns the subject of the message that locates the object of a digest.
 func manifest(tenant, digest string) string { return KeysPrefix + tenant + "." + digest + ".manifest" }
 
-// HasKey reports whether a tenant has stored the object of a digest. Each tenant stores
-// its own: one that stores other bytes under a digest harms nobody else.
+// HasKey reports whether a tenant has stored the object of a digest. Each tenant stores its objects
+// separately, so one that stores wrong bytes under a digest harms nobody else.
 func HasKey(ctx context.Context, l *Link, tenant, digest string) (Object, bool, error) {
 	m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return l.Last(ctx, manifest(tenant, digest))
@@ -132,8 +132,8 @@ func HasKey(ctx context.Context, l *Link, tenant, digest string) (Object, bool, 
 	return o, true, json.Unmarshal(m.Data, &o)
 }
 
-// PutKey stores what write writes, compressed, under its digest. When two of a tenant do
-// so at a time, the first to end wins.
+// PutKey compresses what write writes and stores it under its digest. If two clients of a tenant
+// store one digest at a time, the first to finish wins.
 func PutKey(ctx context.Context, l *Link, tenant, digest string, write func(io.Writer) error) error {
 	r, w := io.Pipe()
 	written := make(chan struct{})
@@ -143,7 +143,7 @@ func PutKey(ctx context.Context, l *Link, tenant, digest string, write func(io.W
 		w.CloseWithError(errors.Join(write(z), z.Close()))
 	}()
 	o, err := Put(ctx, l, KeysPrefix+tenant+"."+digest+"."+nuid.Next(), r)
-	r.Close() // what is still written ends
+	r.Close() // ends a write that still goes on
 	<-written
 	if err != nil {
 		return err
@@ -157,17 +157,16 @@ func PutKey(ctx context.Context, l *Link, tenant, digest string, write func(io.W
 		return errors.Join(err, o.Forget(l.Conn))
 	}
 	if !first {
-		_ = o.Forget(l.Conn) // else it stays until the key is removed
+		_ = o.Forget(l.Conn) // if this fails, it stays until the key is removed
 	}
 	return nil
 }
 
-// ErrDigest is wrapped by the error of an object whose bytes are others than its
-// digest says.
+// ErrDigest is wrapped by the error of an object whose bytes do not match its digest.
 var ErrDigest = errors.New("the digest differs")
 
-// GetKey writes a tenant's object of a digest to w, and fails with ErrDigest when what is
-// stored is another one, or damaged. An object that is not there is backend.ErrInvalidInput.
+// GetKey writes a tenant's object of a digest to w. It fails with ErrDigest if the stored bytes
+// differ or are damaged, and with backend.ErrInvalidInput if there is no such object.
 func GetKey(ctx context.Context, l *Link, tenant, digest string, w io.Writer, progress func()) error {
 	var o Object
 	m, err := LastOf(ctx, l, manifest(tenant, digest))

@@ -11,7 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
-// late is a server whose first answer to a message comes too late.
+// late is a server whose answer to the first message is lost.
 type late struct {
 	jetstream.JetStream
 	asked int
@@ -25,9 +25,9 @@ func (l *late) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.Pu
 	return ack, err
 }
 
-// TestAnswerIsLate: of a message that is stored, and whose answer comes too late, the next try is
-// not taken for another one's. The manifest of a key was, so that its parts were deleted: each
-// job of its circuit ended without a proof.
+// TestAnswerIsLate: if a message was stored but the answer came too late, the next try recognises
+// the message as this call's. Before, a key's manifest was taken for another's and its parts were
+// deleted, so that each job of the circuit ended without a proof.
 func TestAnswerIsLate(t *testing.T) {
 	server, err := natsserver.NewServer(&natsserver.Options{
 		JetStream: true, StoreDir: quickdir.New(t), DontListen: true, NoSigs: true, NoLog: true,

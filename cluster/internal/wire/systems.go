@@ -16,13 +16,13 @@ import (
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
-// Proof is a proof of gnark's.
+// Proof is one of gnark's proofs.
 type Proof = proofsystem.Proof
 
 // Verifier reads a proof and checks it.
 type Verifier func(proof []byte, public witness.Witness) (Proof, error)
 
-// SchemeOf returns the proof system and curve of a work. Names that are not known are
+// SchemeOf returns the proof system of a work on its curve. Unknown names are
 // backend.ErrInvalidInput.
 func SchemeOf(w Work) (proofsystem.Scheme, error) {
 	curve, err := backend.ParseCurve(w.Curve)
@@ -36,7 +36,7 @@ func SchemeOf(w Work) (proofsystem.Scheme, error) {
 	return system.On(curve)
 }
 
-// Fits refuses a witness over another curve's field.
+// Fits refuses a witness that is not over the field of the work's curve.
 func Fits(work Work, w witness.Witness) error {
 	scheme, err := SchemeOf(work)
 	if err != nil {
@@ -52,8 +52,8 @@ func Fits(work Work, w witness.Witness) error {
 	return nil
 }
 
-// Shape is how a circuit's full witnesses lie in memory, as gnark marshals them: three
-// numbers of 32 bits (public values, secret ones, all) and the values.
+// Shape is the layout of a circuit's full witness as gnark marshals it: three 32-bit numbers that
+// count the public values, the secret ones and all of them, then the values.
 type Shape struct {
 	public, secret int
 	value          int // bytes
@@ -61,7 +61,7 @@ type Shape struct {
 
 const witnessHeader = 3 * 4 // bytes
 
-// ShapeOf returns the shape of the witnesses of a circuit, compiled for a work.
+// ShapeOf returns the shape of the witnesses of a work's compiled circuit.
 func ShapeOf(w Work, ccs constraint.ConstraintSystem) (Shape, error) {
 	curve, err := backend.ParseCurve(w.Curve)
 	if err != nil {
@@ -71,16 +71,16 @@ func ShapeOf(w Work, ccs constraint.ConstraintSystem) (Shape, error) {
 	if system, _, err := proofsystem.Of(ccs); err != nil {
 		return s, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	} else if system == proofsystem.Groth16 {
-		s.public-- // R1CS count the constant 1, which no witness has
+		s.public-- // an R1CS counts the constant 1, which is not in a witness
 	}
 	return s, nil
 }
 
-// Bytes returns how many bytes a witness has.
+// Bytes returns the size of a witness in bytes.
 func (s Shape) Bytes() int { return witnessHeader + (s.public+s.secret)*s.value }
 
-// Check compares a witness with the shape before gnark takes memory for what its header
-// says.
+// Check compares a witness with the shape. Call it before gnark reads the witness, because gnark
+// takes as much memory as the header asks for.
 func (s Shape) Check(witness []byte) error {
 	if len(witness) != s.Bytes() {
 		return fmt.Errorf("%w: the witness has %d bytes, those of its circuit have %d", backend.ErrInvalidInput, len(witness), s.Bytes())
@@ -93,8 +93,8 @@ func (s Shape) Check(witness []byte) error {
 	return nil
 }
 
-// ProverOptions returns gnark's for a work. They hold hash functions: each proof takes
-// new ones.
+// ProverOptions returns gnark's options for a work. Each proof needs new ones, because they hold
+// hash functions, which have a state.
 func ProverOptions(w Work, s proofsystem.Scheme) []gnark.ProverOption {
 	if !w.Solidity {
 		return nil
@@ -102,7 +102,7 @@ func ProverOptions(w Work, s proofsystem.Scheme) []gnark.ProverOption {
 	return []gnark.ProverOption{solidity.WithProverTargetSolidityVerifier(s.ID())}
 }
 
-// VerifierOf returns what verifies with a key that gnark wrote.
+// VerifierOf reads a key that gnark wrote and returns the Verifier that uses it.
 func VerifierOf(w Work, key io.Reader) (Verifier, error) {
 	scheme, err := SchemeOf(w)
 	if err != nil {

@@ -22,37 +22,37 @@ import (
 	"github.com/pippin-zk/pippin/internal/files"
 )
 
-// Ticket is what one needs to take part in a cluster. It is a secret: whoever has a
-// worker's reads every witness.
+// Ticket is what a client or a worker needs to take part in a cluster. It is a secret: who has a
+// worker's ticket can read every witness.
 type Ticket struct {
-	// URL is nats://HOST:PORT, of a loopback address only, or tls://HOST:PORT; several
-	// servers of one cluster with commas.
+	// URL is tls://HOST:PORT, or nats://HOST:PORT for a loopback address. Several servers of one
+	// cluster are separated by commas.
 	URL string `json:"url"`
-	// Roots are the certificates, in PEM, one of which must have signed the
-	// server's; the system's when it is empty.
+	// Roots are certificates in PEM. One of them must have signed the server's certificate. If
+	// empty, the system's roots are used.
 	Roots string `json:"roots,omitempty"`
-	// Seed is the nkey that one logs in with.
+	// Seed is the nkey for the login.
 	Seed string `json:"seed,omitempty"`
-	// Seal is the key that witnesses are encrypted with, for clients.
+	// Seal is the key that encrypts witnesses, for clients.
 	Seal string `json:"seal,omitempty"`
-	// Open is the key that opens them, for workers.
+	// Open is the key that decrypts witnesses, for workers.
 	Open string `json:"open,omitempty"`
-	// OpenBefore are the keys that opened witnesses before Open did, for jobs that waited
-	// while keys were changed.
+	// OpenBefore are earlier values of Open, for jobs that waited while the keys were changed.
 	OpenBefore []string `json:"open_before,omitempty"`
-	// Fingerprint is that of the key in Seal, for administrators, who make it known
-	// in the cluster.
+	// Fingerprint is the fingerprint of the key in Seal, for administrators, who publish it in the
+	// cluster.
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// Dial is HOST:PORT to connect to in place of URL's, whose name need not resolve
-	// here then. The certificate is still compared with URL's.
+	// Dial is HOST:PORT to connect to instead of URL's, whose name then need not resolve on this
+	// machine. The certificate must still match URL.
 	Dial string `json:"-"`
 
-	path string // file that it was read from
+	path string // file from which it was read
 }
 
-// Tenant returns what begins the subjects of a ticket's jobs and keys and of the
-// answers to its requests: part of the public nkey. All who have the ticket share it.
+// Tenant returns the tenant of a ticket, which is part of the public nkey. The subjects of the
+// ticket's jobs and keys, and of the answers to its requests, begin with it. All holders of the
+// ticket share it.
 func (t Ticket) Tenant() (string, error) {
 	if t.Seed == "" {
 		return "anyone", nil
@@ -71,10 +71,11 @@ func (t Ticket) Tenant() (string, error) {
 // TenantOf returns the tenant of a public nkey.
 func TenantOf(public string) string { return public[:20] }
 
-// Inbox returns the prefix of the subjects at which a tenant gets answers.
+// Inbox returns the prefix of the subjects for answers to a tenant.
 func Inbox(tenant string) string { return "_INBOX." + tenant }
 
-// ReadTicket reads a ticket from a file that others cannot read.
+// ReadTicket reads a ticket from a file. It refuses a file that other users may read or write,
+// except on Windows. Errors wrap backend.ErrInvalidInput.
 func ReadTicket(path string) (t Ticket, err error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -101,8 +102,9 @@ func ReadTicket(path string) (t Ticket, err error) {
 	return t, nil
 }
 
-// rootCerts returns the certificates that vouch for the server: those of the ticket's file as
-// it is now, if it still is this ticket.
+// rootCerts returns the certificates that vouch for the server. It reads the ticket's file again,
+// because the file may have a renewed certificate since, and uses that if the file still holds this
+// ticket.
 func (t Ticket) rootCerts() (*x509.CertPool, error) {
 	roots := t.Roots
 	if t.path != "" {
@@ -117,7 +119,7 @@ func (t Ticket) rootCerts() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Write writes the ticket to a file of the user's alone.
+// Write writes the ticket to a file that only this user may read.
 func (t Ticket) Write(path string) error {
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
@@ -126,14 +128,13 @@ func (t Ticket) Write(path string) error {
 	return maybe.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// Loopback reports whether a host is this machine's own address.
+// Loopback reports whether a host is a loopback address of this machine.
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// check refuses to speak in the clear, or to somebody that anybody can be, where
-// others may listen.
+// check refuses to connect to another machine without TLS, or without an nkey.
 func (t Ticket) check() (secure bool, err error) {
 	for i, text := range strings.Split(t.URL, ",") {
 		u, err := url.Parse(text)
@@ -157,24 +158,24 @@ func (t Ticket) check() (secure bool, err error) {
 	return secure, nil
 }
 
-// How soon a connection that has fallen silent is noticed: after two pings. And how
-// long a new one may take, on machines that are busy.
+// A silent connection is noticed after pingsLost pings. dialsWithin bounds a new connection, with
+// time enough for busy machines.
 const (
 	pingEvery   = 2 * time.Second
 	pingsLost   = 2
 	dialsWithin = 5 * time.Second
 )
 
-// dialer is the one address that it connects to.
+// dialer connects to one fixed address.
 type dialer string
 
-// Dial connects, whatever address is asked for.
+// Dial connects to the fixed address, whatever address it is asked for.
 func (d dialer) Dial(network, _ string) (net.Conn, error) {
 	return net.DialTimeout(network, string(d), dialsWithin)
 }
 
-// Connect connects, and connects again whenever the connection breaks, until it is
-// closed.
+// Connect connects to the cluster. Whenever the connection breaks, it is made again, until it is
+// closed. Errors wrap backend.ErrInvalidInput or backend.ErrUnavailable.
 func (t Ticket) Connect(name string, more ...nats.Option) (*Link, error) {
 	secure, err := t.check()
 	if err != nil {
@@ -188,20 +189,20 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*Link, error) {
 		nats.Name(name), nats.Timeout(dialsWithin), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsLost), nats.IgnoreDiscoveredServers(), nats.NoCallbacksAfterClientClose(),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests have errors of their own
-		nats.ReconnectBufSize(-1), // what could not be sent is repeated by whoever asked
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests return their errors
+		nats.ReconnectBufSize(-1), // buffers nothing: whoever asked repeats what could not be sent
 		nats.CustomInboxPrefix(Inbox(tenant)),
 	}
 	if t.Dial != "" {
 		opts = append(opts, nats.SetCustomDialer(dialer(t.Dial)), nats.SkipHostLookup())
 	}
 	if secure {
-		cfg := &tls.Config{MinVersion: tls.VersionTLS13} // for the name of the server that is tried
+		cfg := &tls.Config{MinVersion: tls.VersionTLS13} // the library sets the name of the server that it tries
 		if t.Roots != "" {
 			if cfg.RootCAs, err = t.rootCerts(); err != nil {
 				return nil, err
 			}
-			opts = append(opts, func(o *nats.Options) error { o.RootCAsCB = t.rootCerts; return nil }) // at each connection
+			opts = append(opts, func(o *nats.Options) error { o.RootCAsCB = t.rootCerts; return nil }) // called at each connection
 		}
 		opts = append(opts, nats.Secure(cfg))
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTicketOfOthers: a ticket that another user may read is refused, by its mode or by its
-// access control list, which the mode shows in the group's place.
+// TestTicketOfOthers: a ticket that another user may read is refused. The file's mode may allow
+// that, or its access control list, whose mask the mode shows as the group's rights.
 func TestTicketOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "client.json")
 	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Record is what is known of a job's tries.
+// Record counts a job's tries.
 type Record struct {
-	Begun  int    `json:"begun"` // tries that were begun and have neither failed nor been returned
+	Begun  int    `json:"begun"` // tries that have begun and have neither failed nor been returned
 	Failed int    `json:"failed"`
-	Last   string `json:"last,omitempty"` // failure
-	// Workers are the names of those that failed.
+	Last   string `json:"last,omitempty"` // the last failure
+	// Workers are the names of the workers whose tries failed.
 	Workers []string `json:"workers,omitempty"`
-	// Late notes that it is too late to begin the job. The manager sets it, by a clock that no
-	// worker needs.
+	// Late says that it is too late to begin the job. The manager sets it, by its clock, so that
+	// workers need no clock.
 	Late bool `json:"late,omitempty"`
 }
 
