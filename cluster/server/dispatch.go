@@ -31,7 +31,7 @@ type dispatcher struct {
 	cfg   Manager
 	heard *bounded.Log    // warnings that tenants can cause
 	ages  *ages           // of messages in queues and of notes
-	ctx   context.Context // ends with end
+	ctx   context.Context // end cancels it
 	stop  context.CancelFunc
 	tasks chan struct{} // slots for removals, for which nobody waits
 	wake  chan struct{}

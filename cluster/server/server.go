@@ -79,8 +79,8 @@ type Server struct {
 	name     string
 	replicas int
 
-	names  map[string]string  // of tenants
-	shares map[string]float64 // of tenants
+	names  map[string]string  // of clients, by tenant
+	shares map[string]float64 // parts of 1, by tenant
 
 	log          *slog.Logger // may be nil
 	id           *identity
