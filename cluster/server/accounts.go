@@ -14,11 +14,11 @@ import (
 )
 
 // NATS does what it is asked with its own rights, not with those of the asker, and sends the answer
-// to the subject that the asker names. So a client that shares an account with others could make it
-// write under their subjects. Here only managers and administrators share an account. Each ticket
-// of a client or a worker has an account for itself, which imports what the holder may ask and
-// hear. The subject that the holder names for an answer is then one of this account, and of no
-// other.
+// to the subject that the asker names. So a client that shares an account with others could make
+// NATS write under subjects of the others. Here only managers and administrators share an account.
+// Each ticket of a client or a worker has an account for itself, which imports what the holder may
+// ask and hear. The subject that the holder names for an answer is then one of this account, and of
+// no other.
 
 // ours is the account of managers and administrators. No other account has JetStream.
 const ours = "pippin"
@@ -29,8 +29,8 @@ const (
 	mostSubscriptions = 100_000
 )
 
-// remembers is how long the server waits for the answer to a request that it remembers. NATS's
-// default of two minutes would let a client fill the memory with requests that get no answer.
+// remembers is how long the server remembers a request that is not answered yet. With NATS's
+// default of two minutes a client could fill the memory with requests that get no answer.
 const remembers = "10s"
 
 // grant lists the subjects that the holder of a ticket may use.

@@ -348,7 +348,7 @@ func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 // resolve looks up whether and how a job has ended for which others wait. Those then go on or end.
 func (d *dispatcher) resolve(ctx context.Context, id string) {
 	d.look(wire.TenantOfJob(id), func() {
-		if !d.waitedFor(id) { // those that waited have ended meanwhile
+		if !d.waitedFor(id) { // those that waited have ended for another reason
 			return
 		}
 		known, err := wire.Known(ctx, d.link, id)
@@ -765,8 +765,8 @@ func (d *dispatcher) hasEnd(ctx context.Context, id string) (bool, error) {
 	return d.link.Holds(ctx, wire.EndsPrefix+id)
 }
 
-// unqueue removes a job that has ended from the queue. The caller does not wait for that: a job
-// that stays is later found to have ended.
+// unqueue removes a job that has ended from the queue. Nobody waits for that: a job that stays is
+// later found to have ended.
 func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	d.mu.Lock()
 	d.leaving++
@@ -785,8 +785,7 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	})
 }
 
-// drop removes what an ended job has left. The caller does not wait for that: what stays is swept
-// later.
+// drop removes what an ended job has left. Nobody waits for that: what stays is swept later.
 func (d *dispatcher) drop(ctx context.Context, subject string) {
 	d.spawn(func() {
 		if err := d.link.Purge(ctx, subject, 0); err != nil && ctx.Err() == nil {
@@ -860,7 +859,8 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg, id string) {
 
 // adjust sets how many jobs may be handed out. slots is how many jobs workers can have, inHand how
 // many they have, and handedOut how many were handed out to them and not acknowledged; all three
-// may be out of date. known is false if a worker has not answered, so that inHand is too low.
+// may be out of date. known is false if a worker has not answered, since inHand may be too low
+// then.
 func (d *dispatcher) adjust(slots, inHand, handedOut int, known bool) {
 	idle := 0 // jobs given back, which no worker can take for a while
 	if known {

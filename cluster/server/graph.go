@@ -40,8 +40,8 @@ func newGraph() *graph {
 	return &graph{held: map[string]*held{}, waiters: map[string]map[string]bool{}, edges: map[string]int{}}
 }
 
-// add holds a job until its prerequisites are proved. It returns why it refuses a job: its
-// prerequisites wait for it, or its client's jobs wait for too many others.
+// add holds a job until its prerequisites are proved. It returns why it refuses a job: a circle of
+// jobs, tooManyEdges or tooManySteps.
 func (g *graph) add(w *waiting) (refused string) {
 	id := w.job.ID
 	g.remove(id)
