@@ -13,35 +13,36 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// A server does what it is asked with its own rights, not with those of who asks, and answers
-// where the asker says. So whoever shares an account with others has it write under their
-// subjects. Here only managers and administrators share one. Each ticket of a client or a worker
-// has an account for itself, which imports what its holder may ask and hear: the place that he
-// names for an answer is one of his own account then, and of no other.
+// NATS does what it is asked with its own rights, not with those of the asker, and sends the answer
+// to the subject that the asker names. So a client that shares an account with others could make
+// NATS write under subjects of the others. Here only managers and administrators share an account.
+// Each ticket of a client or a worker has an account for itself, which imports what the holder may
+// ask and hear. The subject that the holder names for an answer is then one of this account, and of
+// no other.
 
-// ours is the account of managers and administrators, the only one with JetStream.
+// ours is the account of managers and administrators. No other account has JetStream.
 const ours = "pippin"
 
-// What one ticket may have at a time. Bytes and messages are bounded by its streams.
+// What one ticket may have at a time. Bytes and messages are bounded by the tenant's streams.
 const (
 	mostConnections   = 1000
 	mostSubscriptions = 100_000
 )
 
-// remembers is how long the server remembers a request for its answer: not for NATS's two minutes,
-// in which who asks for what has no answer could fill its memory.
+// remembers is how long the server remembers a request that is not answered yet. With NATS's
+// default of two minutes a client could fill the memory with requests that get no answer.
 const remembers = "10s"
 
-// grant is what the holder of a ticket may do.
+// grant lists the subjects that the holder of a ticket may use.
 type grant struct {
-	ask    []string // of managers and streams, which answer once
-	stream []string // of streams, which answer several times
+	ask    []string // requests to managers and streams that are answered once
+	stream []string // requests to streams that are answered several times
 	hear   []string
 	inbox  string
 }
 
-// clientGrant returns what a client may do: store jobs, keys and witnesses, read its own, and ask
-// managers about these. All of it is in its tenant's name.
+// clientGrant returns what a client may do: store jobs, keys and witnesses, read its own jobs,
+// results and keys, and ask managers about these. Every subject has its tenant in it.
 func clientGrant(tenant string) grant {
 	own := tenant + ".>"
 	return grant{
@@ -56,8 +57,8 @@ func clientGrant(tenant string) grant {
 	}
 }
 
-// workerGrant returns what a worker may do: take jobs, read their witnesses and keys, and say how
-// they ended, whoever's they are. It cannot remove anything.
+// workerGrant returns what a worker may do, for all tenants: take jobs, read their witnesses and
+// keys, and store how they ended. It cannot remove anything.
 func workerGrant(tenant string, clients []string) grant {
 	g := grant{
 		ask: []string{
@@ -75,7 +76,7 @@ func workerGrant(tenant string, clients []string) grant {
 	return g
 }
 
-// reads returns the subjects at which a tenant's messages are read.
+// reads returns the subjects by which messages of a tenant are read.
 func reads(tenant string, prefixes ...string) (subjects []string) {
 	for _, prefix := range prefixes {
 		of := prefix + tenant + ".>"
@@ -101,7 +102,7 @@ type (
 		Service  string `json:"service,omitempty"`
 		Stream   string `json:"stream,omitempty"`
 		Response string `json:"response_type,omitempty"`
-		// Threshold is how long the server remembers a request that has no answer.
+		// Threshold is how long the server remembers a request that is not answered.
 		Threshold string   `json:"threshold,omitempty"`
 		Accounts  []string `json:"accounts"`
 	}
@@ -115,7 +116,8 @@ type (
 	}
 )
 
-// accounts has the holders of all tickets let in, each with an account and a grant.
+// accounts puts the holders of all tickets into the configuration of NATS, each with an account and
+// a grant.
 func (id *identity) accounts(cfg Config, opts *nats.Options) error {
 	admin, err := publicKey(id.Admin)
 	if err != nil {
@@ -124,7 +126,7 @@ func (id *identity) accounts(cfg Config, opts *nats.Options) error {
 	everything := map[string][]string{"publish": {">"}, "subscribe": {">"}}
 	us := accountText{JetStream: "enabled", Users: []userText{{admin, everything}}}
 	all := map[string]accountText{}
-	exported := map[exportKey][]string{} // to which accounts
+	exported := map[exportKey][]string{} // the accounts to which each subject is exported
 	add := func(key, tenant string, g grant) {
 		all[tenant] = g.account(key)
 		for _, subject := range g.ask {
@@ -175,10 +177,11 @@ func (id *identity) accounts(cfg Config, opts *nats.Options) error {
 	return nil
 }
 
-// exportKey is what is exported.
+// exportKey is a subject that is exported, and how it is answered.
 type exportKey struct{ service, stream, response string }
 
-// account returns the configuration of the account with a grant.
+// account returns the configuration of an account that has a grant. key is the public nkey of its
+// user.
 func (g grant) account(key string) accountText {
 	a := accountText{
 		Limits: map[string]int{"max_connections": mostConnections, "max_subscriptions": mostSubscriptions, "max_payload": maxPayload},

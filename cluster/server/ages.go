@@ -7,48 +7,50 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ages tells for how long messages have been in their streams. A message has a stamp, by the clock
-// of the server that led its stream then. That clock may jump, and another server's, which leads
-// later, may be an hour off. So ages never compares a stamp with another clock: each look at a
-// stream reads the clock that stamps its messages and this process's monotonic one together, and
-// where the two have not gone on alike a new reading begins.
+// ages tells how long messages have been in their streams.
+//
+// A message has a stamp by the clock of the server that led its stream at that time. That clock may
+// jump, and the clock of a server that leads later may be an hour off. So ages never compares a
+// stamp with another clock. Each look at a stream reads two clocks together: the one that stamps
+// its messages, and this process's monotonic clock. If one has gone on further than the other since
+// the last look, a new reading begins.
 //
 // It is safe for concurrent use.
 type ages struct {
 	began   time.Time // zero of this process's clock
-	several bool      // there are several servers
+	several bool      // the cluster has several servers
 
 	mu      sync.Mutex
 	streams map[string]*readings
 }
 
-// readings are what looks at a stream have seen of its clock.
+// readings holds what looks at a stream have learned about the clock that stamps its messages.
 type readings struct {
 	all  []reading     // the oldest first
 	last uint64        // number of the last message at the last look
-	at   time.Duration // of the last look
+	at   time.Duration // time of the last look
 }
 
-// reading is a clock that stamps the messages of a stream, from one of them on.
+// reading is one clock that stamps messages of a stream: those after a certain message.
 type reading struct {
-	after uint64        // number of the last message that has another one's stamp
-	since time.Duration // when that was the last message: those after it are younger
-	zero  time.Time     // what the clock said when this process's was 0
+	after uint64        // number of the last message with a stamp of the clock before
+	since time.Duration // a time when that was the last message; those after it are younger
+	zero  time.Time     // what this clock said when the process's clock was 0
 }
 
 const (
-	driftsBy     = 2 * time.Second // clocks that are as far apart as before, but for this, are the same
-	mostReadings = 100             // of a stream; the oldest are forgotten
-	ageless      = -1 << 62        // before all messages
+	driftsBy     = 2 * time.Second // two readings whose zeros differ by no more are of the same clock
+	mostReadings = 100             // of one stream; the oldest are forgotten
+	ageless      = -1 << 62        // a time before all messages
 )
 
-// newAges begins to look. Where there are several servers, messages that are there already may have
-// the stamps of a server that is gone.
+// newAges returns ages that know no stream. If there are several servers, messages may already be
+// there with stamps of a server that is gone.
 func newAges(several bool) *ages {
 	return &ages{began: time.Now(), several: several, streams: map[string]*readings{}}
 }
 
-// look notes what a stream said of itself just now.
+// look notes what a stream has just said about itself.
 func (a *ages) look(s *jetstream.StreamInfo) { a.note(s, time.Since(a.began)) }
 
 func (a *ages) note(s *jetstream.StreamInfo, now time.Duration) {
@@ -59,7 +61,7 @@ func (a *ages) note(s *jetstream.StreamInfo, now time.Duration) {
 		r = new(readings)
 		a.streams[s.Config.Name] = r
 		if !a.several {
-			r.at = ageless // all stamps are those of one machine
+			r.at = ageless // one machine has made all stamps
 		}
 	}
 	zero := s.TimeStamp.Add(-now)
@@ -72,7 +74,7 @@ func (a *ages) note(s *jetstream.StreamInfo, now time.Duration) {
 	r.last, r.at = s.State.LastSeq, now
 }
 
-// of returns for how long a message has been in a stream, 0 if nothing is known.
+// of returns how long a message has been in a stream, or 0 if nothing is known.
 func (a *ages) of(stream string, seq uint64, stamp time.Time) time.Duration {
 	return a.then(stream, seq, stamp, time.Since(a.began))
 }
@@ -98,7 +100,7 @@ func (a *ages) then(stream string, seq uint64, stamp time.Time, now time.Duratio
 	return 0
 }
 
-// forget forgets a stream that is not there any more.
+// forget forgets a stream that no longer exists.
 func (a *ages) forget(stream string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

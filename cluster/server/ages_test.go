@@ -8,10 +8,10 @@ import (
 )
 
 // TestAges: how long a message has been there does not depend on what the clocks of servers say,
-// though they jump by an hour, forward and back, or differ by that. The stream's first 10 messages
-// come a minute before the process begins, the next ones ten seconds apart, and from 30 s on its
-// clock is another one. Where nobody can know, a message is at most as old as the last look at
-// which it was not there.
+// even if they jump by an hour, forward or back, or differ by an hour. The stream's first 10
+// messages come a minute before the process begins. The next ones are ten seconds apart, and from
+// 30 s on another clock stamps them. Where nobody can know its age, a message is at most as old as
+// the last look that did not find it.
 func TestAges(t *testing.T) {
 	const s = time.Second
 	jumped := []time.Duration{0, 10 * s, 20 * s, 31 * s, 50 * s}
@@ -55,8 +55,7 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// TestAgesAreBounded: a clock that never goes on evenly does not fill the memory, nor does one that
-// drifts.
+// TestAgesAreBounded: neither a clock that jumps at each look nor one that drifts fills the memory.
 func TestAgesAreBounded(t *testing.T) {
 	a := newAges(true)
 	for i := range 10 * mostReadings {
@@ -73,8 +72,8 @@ func TestAgesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLedgerOfAnotherClock: a manager that takes over reads when keys were used by its own clock,
-// whatever that of the one before said.
+// TestLedgerOfAnotherClock: a manager that takes over converts to its own clock when keys were
+// used, whatever the clock of the manager before said.
 func TestLedgerOfAnotherClock(t *testing.T) {
 	now := time.Now()
 	for _, by := range []time.Duration{time.Hour, -time.Hour, time.Second} {

@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// validity is that of certificates. They begin a day early, for clocks that go wrong. They are
-// renewed renewBefore their end, with the same key, so that whoever has the one before still
-// takes the new one: tickets are to be replaced within that time.
+// validity is how long a certificate is valid. It begins a day early, for clocks that are behind. A
+// certificate is renewed when it ends within renewBefore. The new one has the same key, so that
+// whoever trusts the old one accepts it. Tickets must be replaced within that time.
 const (
 	validity    = 5 * 365 * 24 * time.Hour
 	renewBefore = 365 * 24 * time.Hour
 )
 
-// looksAtCertificate is how often a server looks whether its certificate is to be renewed.
+// looksAtCertificate is how often a server checks whether its certificate must be renewed.
 const looksAtCertificate = time.Hour
 
-// lasts reports whether the certificate is valid until then, also for a server that speaks
-// to peers.
+// lasts reports whether the certificate is valid until then. With peers it must also allow the
+// server to connect to others.
 func (id *identity) lasts(until time.Time, peers bool) bool {
 	block, _ := pem.Decode([]byte(id.Certificate))
 	if block == nil {
@@ -38,7 +38,7 @@ func (id *identity) lasts(until time.Time, peers bool) bool {
 	return err == nil && until.Before(c.NotAfter) && (!peers || slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth))
 }
 
-// key returns the private key of the certificates, a new one if there is none.
+// key returns the private key of the certificates, or a new one if there is none.
 func (id *identity) key() (*ecdsa.PrivateKey, error) {
 	if block, _ := pem.Decode([]byte(id.Key)); block != nil {
 		if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
@@ -50,8 +50,8 @@ func (id *identity) key() (*ecdsa.PrivateKey, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
-// certify makes a certificate that vouches for itself, and for later ones of its key. Tickets
-// have it, and nothing else is trusted by their holders.
+// certify makes a certificate that vouches for itself and for later ones with the same key. Tickets
+// contain it, and their holders trust nothing else.
 func (id *identity) certify(hosts []string, now time.Time) error {
 	key, err := id.key()
 	if err != nil {
@@ -64,12 +64,13 @@ func (id *identity) certify(hosts []string, now time.Time) error {
 	c := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "pippin cluster"},
 		NotBefore: now.AddDate(0, 0, -1), NotAfter: now.Add(validity),
-		// servers are clients of each other
+		// A server is a client of its peers.
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{
 			x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
 		},
 		BasicConstraintsValid: true, IsCA: true,
-		// One of them would not vouch for another that had its subject, key and names alike.
+		// The URI is different in each certificate: one does not vouch for another that has the
+		// same subject, key and names.
 		URIs: []*url.URL{{Scheme: "urn", Opaque: "pippin-cluster:" + serial.Text(16)}},
 	}
 	for _, h := range hosts {
@@ -94,12 +95,12 @@ func (id *identity) certify(hosts []string, now time.Time) error {
 	return nil
 }
 
-// shown is the certificate that a server shows now.
+// shown is the certificate that a server shows to new connections.
 type shown struct {
 	atomic.Pointer[tls.Certificate]
 }
 
-// set takes that of an identity.
+// set shows the certificate of an identity from now on.
 func (s *shown) set(id *identity) error {
 	c, err := tls.X509KeyPair([]byte(id.Certificate), []byte(id.Key))
 	if err != nil {
@@ -109,8 +110,8 @@ func (s *shown) set(id *identity) error {
 	return nil
 }
 
-// config returns a configuration whose connections show what is shown when they begin. If
-// roots is not nil both sides show a certificate that roots vouch for.
+// config returns a configuration in which each connection shows the certificate that is current
+// when it begins. If roots is not nil, each side must show a certificate for which roots vouch.
 func (s *shown) config(roots *x509.CertPool) *tls.Config {
 	plain := func() *tls.Config {
 		c := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{*s.Load()}, RootCAs: roots, ClientCAs: roots}
@@ -125,8 +126,8 @@ func (s *shown) config(roots *x509.CertPool) *tls.Config {
 	return c
 }
 
-// renew makes the certificate anew if it ends soon, shows it from the next connection on, and
-// writes it into the tickets.
+// renew replaces the certificate if it ends soon. New connections show the new one, and the tickets
+// are written again with it.
 func (s *Server) renew(now time.Time) error {
 	if !s.secure || s.id.lasts(now.Add(renewBefore), s.replicas > 1) {
 		return nil
@@ -148,7 +149,7 @@ func (s *Server) renew(now time.Time) error {
 	return s.writeTickets()
 }
 
-// renewing renews the certificate when it is time, until the server stops.
+// renewing calls renew each looksAtCertificate, until the server stops.
 func (s *Server) renewing() {
 	tick := time.NewTicker(looksAtCertificate)
 	defer tick.Stop()

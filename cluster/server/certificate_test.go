@@ -16,7 +16,7 @@ import (
 )
 
 // TestRenewal: a certificate that ends soon is renewed while the server runs. Connections stay,
-// whoever has the ticket from before connects again, and the tickets have the new one.
+// whoever has an old ticket can connect again, and the tickets contain the new certificate.
 func TestRenewal(t *testing.T) {
 	dir := quickdir.New(t)
 	s, err := Start(Config{Dir: dir, Listen: "127.0.0.1:0", Hosts: []string{"prover.invalid"}, Room: 1 << 30})
@@ -53,7 +53,7 @@ func TestRenewal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := wire.Ticket{Dial: file.Dial} // one that does not look at its file again
+	memory := wire.Ticket{Dial: file.Dial} // a ticket that does not look at its file again
 	if err := json.Unmarshal(text, &memory); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,8 @@ func TestRenewal(t *testing.T) {
 			t.Error("the certificate from before is shown")
 		}
 	}
-	// When the one from before has ended its holders take nothing, those of new tickets do.
+	// When the old certificate has ended, holders of old tickets refuse the server; those of new
+	// ones do not.
 	block, _ := pem.Decode([]byte(s.id.Certificate))
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -123,8 +124,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestCertificateByOtherClocks: a new certificate is valid for those whose clocks are an hour behind or
-// ahead of the server's.
+// TestCertificateByOtherClocks: a new certificate is valid on machines whose clocks are an hour
+// behind or ahead of the server's.
 func TestCertificateByOtherClocks(t *testing.T) {
 	now := time.Now()
 	var id identity

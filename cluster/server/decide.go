@@ -9,37 +9,37 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// view is what one look has seen of the cluster.
+// view is what one look at the cluster has seen.
 type view struct {
 	at      time.Time
-	missing error // a stream or the workers' consumer is not there; then nothing else was looked at
+	missing error // set if a stream or the workers' consumer is missing; the look ended there
 
-	workers  []cluster.Worker // those that have answered
-	silent   []string         // those that are connected and have not
-	slots    int              // jobs that the workers heard of lately can have at a time
+	workers  []cluster.Worker // workers that have answered
+	silent   []string         // workers that are connected and have not answered
+	slots    int              // how many jobs the workers heard of lately can have at a time
 	consumer jetstream.ConsumerInfo
-	jobs     uint64 // in the workers' stream
-	queued   uint64 // in all queues
+	jobs     uint64 // how many are in the workers' stream
+	queued   uint64 // how many are in all queues
 	streams  []*jetstream.StreamInfo
 
 	leads bool // this manager hands out jobs
-	deaf  bool // its dispatcher could hand out jobs that are in the queue, and does not know of them
+	deaf  bool // its dispatcher has not heard of jobs in the queue that it could hand out
 }
 
-// memory is what looks remember.
+// memory is what one look leaves to the next.
 type memory struct {
 	handedOut uint64 // deliveries at the last look
-	still     sight  // of jobs that wait beside free workers while that does not change
-	torn      sight  // of jobs that the consumer does not know of
-	deaf      sight  // of jobs that the dispatcher does not know of
+	still     sight  // jobs wait beside free workers, and handedOut does not change
+	torn      sight  // the stream has jobs that the consumer does not know of
+	deaf      sight  // the queue has jobs that the dispatcher does not know of
 	swept     time.Time
-	compared  time.Time // what was handed out, with what is there
+	compared  time.Time // when what was handed out was last compared with what is there
 }
 
 // plan is what follows from a look.
 type plan struct {
-	remake  bool // make the streams that are missing, and nothing else
-	inHand  int  // jobs that the consumer is to leave with workers at a time; 0 if it does already
+	remake  bool // make what is missing, and do nothing else
+	inHand  int  // how many jobs the consumer must leave with workers at a time; 0 changes nothing
 	reread  bool // read the queue anew
 	rebuild bool // make the consumer anew
 	release bool // remove results that were taken
@@ -47,7 +47,7 @@ type plan struct {
 	sweep   bool // remove witnesses without a job
 }
 
-// decide says what follows from a look, and what the next one has to know of it.
+// decide returns what follows from a look, and what the next look must remember.
 func (m Manager) decide(v view, before memory) (plan, memory) {
 	if v.missing != nil {
 		return plan{remake: true}, before
@@ -77,12 +77,12 @@ func (m Manager) decide(v view, before memory) (plan, memory) {
 	return p, next
 }
 
-// lost is how long after it was handed out a job counts as lost that is neither with the
+// lost is after how long a job that was handed out counts as lost, if it is neither with the
 // workers nor ended.
 func (m Manager) lost() time.Duration { return m.Stuck / 3 }
 
-// see notes what is wrong, and returns for how long it has been. Only the manager that leads
-// does something about it.
+// see notes what is wrong, and returns how long each of three faults has lasted. Only the manager
+// that leads mends them, so for others none lasts.
 func (m *memory) see(v view) (still, torn, deaf time.Duration) {
 	c := v.consumer
 	unchanged := c.Delivered.Consumer == m.handedOut
@@ -92,15 +92,16 @@ func (m *memory) see(v view) (still, torn, deaf time.Duration) {
 		return 0, 0, 0
 	}
 	inHand, free := v.hands()
-	// What is in the hands of those that do not answer is not known.
+	// What silent workers have in hand is not known.
 	waits := c.NumPending > 0 || c.NumAckPending > inHand && len(v.silent) == 0
 	still = m.still.look(waits && free > 0 && unchanged, v.at)
-	// After a server was killed a consumer may take jobs for done that are there.
+	// After a server was killed, a consumer may take jobs for done that are still in the stream.
 	torn = m.torn.look(v.jobs > c.NumPending+uint64(c.NumAckPending), v.at)
 	return still, torn, m.deaf.look(v.deaf, v.at)
 }
 
-// hands returns how many jobs the workers that answer have, and how many more they would take.
+// hands returns how many jobs the workers that answered have in hand, and how many more they would
+// take.
 func (v view) hands() (inHand, free int) {
 	for _, w := range v.workers {
 		inHand += len(w.InHand)
@@ -111,11 +112,11 @@ func (v view) hands() (inHand, free int) {
 	return inHand, free
 }
 
-// sight is since when each look has seen something. One look is not enough, however long ago
-// the look before was: what it compares is not of one moment.
+// sight is the time since which each look has seen a fault. One look is not enough, however long
+// ago the one before was, because the things that a look compares are not of one moment.
 type sight struct{ since time.Time }
 
-// look takes what a look has seen, and returns for how long that has been there.
+// look notes whether a look has seen the fault, and returns how long it has been there.
 func (s *sight) look(there bool, now time.Time) time.Duration {
 	switch {
 	case !there:

@@ -11,8 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// TestDecide: each row is several looks at a cluster that is well but for what the row says,
-// and what follows from the last one.
+// TestDecide: each row is several looks at a cluster that is well except for what the row says. It
+// tells what follows from the last look.
 func TestDecide(t *testing.T) {
 	m := Manager{Stuck: 15 * time.Second, Orphan: time.Hour, KeepDead: 24 * time.Hour}
 	begun := time.Unix(1e9, 0)
@@ -23,7 +23,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		see   func(v *view)
-		looks []time.Duration // when, after the begin
+		looks []time.Duration // when, after the start
 		want  plan
 	}{
 		{"all is well", func(*view) {}, []time.Duration{0}, well},
@@ -82,8 +82,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRebuildIsRepeated: sights stay until the consumer was made anew, so that a look that could not
-// do so is followed by one that tries again.
+// TestRebuildIsRepeated: sights stay until the consumer has been made anew, so that after a look
+// that failed to do so the next one tries again.
 func TestRebuildIsRepeated(t *testing.T) {
 	m := Manager{Stuck: time.Second, Orphan: time.Hour, KeepDead: time.Hour}
 	past := memory{swept: time.Unix(1e9, 0), compared: time.Unix(1e9, 0)}

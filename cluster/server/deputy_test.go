@@ -19,19 +19,19 @@ import (
 	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
-// house is a cluster in which nothing happens by itself: its manager looks once an hour. Alice
-// has a key and two jobs, of which a worker has one.
+// house is a cluster in which nothing happens by itself, because its manager looks once an hour.
+// Alice has a key and two jobs. A worker has one of the jobs.
 type house struct {
 	t             *testing.T
 	server        *Server
 	admin         *wire.Link
 	alice, worker *wire.Link
 	tenants       map[string]string // by ticket
-	job           *nats.Msg         // that the worker has
+	job           *nats.Msg         // the job that the worker has
 	waiting       string            // ID of the job that waits
 }
 
-// newHouse opens it.
+// newHouse starts a house. It ends with the test.
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	dir := quickdir.New(t)
@@ -77,7 +77,7 @@ func newHouse(t *testing.T) *house {
 	h.check(err)
 	stop := make(chan struct{})
 	var beats sync.WaitGroup
-	beats.Go(func() { // it stays this worker's
+	beats.Go(func() { // the job stays this worker's
 		for {
 			select {
 			case <-stop:
@@ -116,7 +116,7 @@ func (h *house) link(name string) *wire.Link {
 	return l
 }
 
-// state is what may change in a cluster: the streams of others than one tenant, their consumers,
+// state is what may change in a cluster: its streams except those of one tenant, their consumers,
 // and what others hear.
 func (h *house) state(but string) map[string]string {
 	h.t.Helper()
@@ -145,7 +145,7 @@ func (h *house) text(v any) string {
 	return string(text)
 }
 
-// spy notes what somebody hears, but for requests of managers.
+// spy notes what somebody hears, except for requests of managers.
 func (h *house) spy(l *wire.Link, subjects ...string) func() []string {
 	h.t.Helper()
 	var mu sync.Mutex
@@ -169,7 +169,7 @@ func (h *house) spy(l *wire.Link, subjects ...string) func() []string {
 	}
 }
 
-// subjects are all those of the system, with everything of Alice's and of the worker's.
+// subjects are all subjects of the system, with all of Alice's and the worker's.
 func (h *house) subjects() []string {
 	alice, good := h.tenants[TicketOf("alice")], h.tenants[WorkerTicketOf("good")]
 	taken := strings.TrimPrefix(h.job.Subject, wire.JobsPrefix)
@@ -205,7 +205,8 @@ func (h *house) subjects() []string {
 	return append(all, "$JS.API.CONSUMER.DELETE."+wire.Jobs+"."+wire.Workers, "$JS.API.CONSUMER.CREATE."+wire.Jobs+".spy")
 }
 
-// requests returns a request for each subject of a grant, of a job where it has a job's.
+// requests returns a request for each subject of a grant. Where the subject has a job in it, it is
+// one of a job.
 func requests(g grant, job string) (all []string) {
 	for _, subject := range slices.Concat(g.ask, g.stream) {
 		subject = strings.Replace(subject, ".*.", ".keys.", 1)
@@ -214,17 +215,17 @@ func requests(g grant, job string) (all []string) {
 	return all
 }
 
-// bodies are what a request may carry, and what the hostile client has stored, so that it is
-// what the server answers.
+// bodies are what a request may carry. The hostile client has also stored them, so that the server
+// answers with them.
 var bodies = []string{
 	"", "0s", "+TERM", "{}", `{"reason":"mallory was here","caller":true}`,
 	`{"stream_name":"pippin_jobs","config":{"ack_policy":"none"}}`, `{"filter":">"}`,
 }
 
-// TestDeputies walks every request that a role may send, with every subject of the system as the
-// place for the answer, and as the place that it is traced to, and finds that nothing outside of
-// the asker's own changes and that nobody hears of it. In one account all of it was done: the
-// server, managers and workers answered with rights of their own.
+// TestDeputies sends every request that a role may send. Each names every subject of the system in
+// turn as the place for its answer, and as the place to which it is traced. Nothing outside of what
+// is the asker's may change, and nobody else may hear of it. When all tickets shared one account,
+// all of this was possible: the server, managers and workers answered with their own rights.
 func TestDeputies(t *testing.T) {
 	for role, of := range map[string]string{"client": TicketOf("mallory"), "worker": WorkerTicketOf("bad")} {
 		t.Run(role, func(t *testing.T) {
@@ -245,7 +246,7 @@ func TestDeputies(t *testing.T) {
 				}
 			}
 			h.heeds(bad, asks)
-			// What it may send itself is no deputy's.
+			// A subject to which it may publish itself needs no deputy.
 			subjects := slices.DeleteFunc(h.subjects(), func(s string) bool { return own(g, s) })
 			before := h.state(mallory)
 			alice, good := h.tenants[TicketOf("alice")], h.tenants[WorkerTicketOf("good")]
@@ -265,9 +266,9 @@ func TestDeputies(t *testing.T) {
 				}
 				h.check(bad.Conn.FlushTimeout(time.Minute))
 			}
-			time.Sleep(500 * time.Millisecond) // for what managers do thereafter
+			time.Sleep(500 * time.Millisecond) // for what managers do afterwards
 			for who, heard := range hears {
-				// Who cancels a job of its own has the worker told that may have it.
+				// Cancelling one's job tells all workers, because any of them may have it.
 				stopped := func(subject string) bool { return role == "client" && subject == wire.StopPrefix+mallory+"."+job }
 				if all := slices.DeleteFunc(heard(), stopped); len(all) > 0 {
 					t.Errorf("%s hears %q", who, all)
@@ -275,7 +276,7 @@ func TestDeputies(t *testing.T) {
 			}
 			after := h.state(mallory)
 			if role == "worker" {
-				delete(before, wire.Tries) // it may write there
+				delete(before, wire.Tries) // a worker may write there
 			}
 			for what, was := range before {
 				if after[what] != was {
@@ -292,12 +293,12 @@ func TestDeputies(t *testing.T) {
 	}
 }
 
-// own reports whether a subject is one that the holder of a grant may publish to by himself.
+// own reports whether the holder of a grant may publish to a subject directly.
 func own(g grant, subject string) bool {
 	return slices.ContainsFunc(slices.Concat(g.ask, g.stream), func(may string) bool { return matches(may, subject) })
 }
 
-// matches reports whether a subject is of a pattern.
+// matches reports whether a subject matches a pattern.
 func matches(pattern, subject string) bool {
 	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
 	for i, token := range p {
@@ -311,8 +312,8 @@ func matches(pattern, subject string) bool {
 	return len(p) == len(s)
 }
 
-// heeds wants the requests that are answered to be answered, at the asker's own inbox, so that
-// the walk is one of requests that have answers.
+// heeds checks that requests which have an answer get it at the asker's own inbox. Otherwise
+// TestDeputies would send requests to nobody and find nothing.
 func (h *house) heeds(l *wire.Link, asks []string) {
 	h.t.Helper()
 	silent := []string{wire.ForgetPrefix, wire.CancelPrefix, wire.Here, wire.AnswerPrefix, "$JS.ACK."}
@@ -332,7 +333,7 @@ func (h *house) heeds(l *wire.Link, asks []string) {
 	}
 }
 
-// to returns a function that writes a text.
+// to returns a function that sets a text.
 func to(text string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// desk has the requests of each tenant done one after the other, and those of different tenants
-// at a time: whoever asks too much delays nobody else.
+// desk does the requests of each tenant one after the other, and those of different tenants at the
+// same time. So a tenant that asks too much delays nobody else.
 type desk struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	work sync.WaitGroup
 
 	mu    sync.Mutex
-	lines map[string][]func(context.Context) // by tenant; one that is there is being worked on
+	lines map[string][]func(context.Context) // requests that wait, by tenant; a tenant with an entry is being served
 }
 
 func newDesk(ctx context.Context) *desk {
@@ -31,7 +31,7 @@ func newDesk(ctx context.Context) *desk {
 	return &desk{ctx: ctx, stop: stop, lines: map[string][]func(context.Context){}}
 }
 
-// close ends what is being done, and returns when it has ended.
+// close cancels what is being done, and returns when it has ended.
 func (d *desk) close() {
 	d.stop()
 	d.mu.Lock()
@@ -40,16 +40,17 @@ func (d *desk) close() {
 	d.work.Wait()
 }
 
-// longestLine is how many requests of one tenant wait. Those that come then are not answered:
-// who asked asks again. A line that is longLine long or longer goes on only each pace, so that a
-// tenant that asks without an end does not keep the servers busy.
+// longestLine bounds how many requests of one tenant wait. Further ones are not answered; whoever
+// asked asks again. A line of longLine or more pauses for pace after each request, so that a tenant
+// that asks without end does not keep the servers busy.
 const (
 	longestLine = 256
 	longLine    = 16
 	pace        = 10 * time.Millisecond
 )
 
-// put has a request done.
+// put adds a request to the line of its tenant. It drops the request if the line is full or the
+// desk is closed.
 func (d *desk) put(tenant string, do func(context.Context)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,10 +86,10 @@ func (d *desk) serve(tenant string) {
 	}
 }
 
-// managers is the queue group of those managers one of which is to answer.
+// managers is the queue group for requests that only one of the managers answers.
 const managers = "managers"
 
-// answer subscribes to what clients, workers and administrators ask managers.
+// answer subscribes to all requests that clients, workers and administrators send to managers.
 func (k *keeper) answer(at *desk) error {
 	for _, s := range []struct {
 		subject, group string
@@ -156,8 +157,8 @@ func (k *keeper) respond(m *nats.Msg, v any) {
 	}
 }
 
-// hello answers a client. On a server that is somebody else's it makes the streams of those
-// who come first.
+// hello greets a client. On somebody else's server it first makes the streams of a client that is
+// new.
 func (k *keeper) hello(ctx context.Context, m *nats.Msg, name string) {
 	if k.Names == nil && wire.Name.MatchString(name) {
 		if err := k.welcome(ctx, name); err != nil {
@@ -168,7 +169,7 @@ func (k *keeper) hello(ctx context.Context, m *nats.Msg, name string) {
 	k.greet(m)
 }
 
-// greet tells whoever comes what he needs to know.
+// greet tells whoever connects what they need to know.
 func (k *keeper) greet(m *nats.Msg) {
 	k.mu.Lock()
 	g := wire.Greeting{Protocol: wire.Protocol, Replicas: k.link.Replicas, Fingerprint: k.fingerprint}
@@ -176,8 +177,8 @@ func (k *keeper) greet(m *nats.Msg) {
 	k.respond(m, g)
 }
 
-// status answers how a tenant's jobs are, if this manager leads: it alone knows which results were
-// taken. Of workers it tells nothing of other tenants.
+// status answers how a tenant's jobs are, if this manager leads: only the leader knows which
+// results were taken. It leaves out other tenants' jobs, and errors, of what it says about workers.
 func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
 	if k.leading() == nil {
 		return
@@ -202,11 +203,11 @@ func (k *keeper) status(ctx context.Context, m *nats.Msg, name string) {
 	k.respond(m, s)
 }
 
-// surveyFor is how long what a tenant's streams have is not looked up again.
+// surveyFor is how long a survey of a tenant's streams is used before they are looked up again.
 const surveyFor = 100 * time.Millisecond
 
-// survey returns what a tenant's streams say of its status. Its requests are done one after the other,
-// so that nobody else uses what is remembered here.
+// survey returns what a tenant's streams say about its status. The desk does a tenant's requests
+// one after the other, so no other request uses what is remembered here.
 func (k *keeper) survey(ctx context.Context, name string) (s cluster.Status, err error) {
 	k.mu.Lock()
 	t := k.tenants[name]
@@ -238,7 +239,7 @@ func (k *keeper) tally(m *nats.Msg) {
 	k.respond(m, t)
 }
 
-// taken returns how many results of each tenant were taken and are still there.
+// taken returns how many results were taken and are still there, by tenant.
 func (k *keeper) taken() map[string]int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -251,7 +252,7 @@ func (k *keeper) taken() map[string]int {
 	return all
 }
 
-// holds answers whether a stream has a message of a subject.
+// holds answers whether a stream has a message with a subject.
 func (k *keeper) holds(ctx context.Context, m *nats.Msg, subject string) {
 	there, err := k.link.Holds(ctx, subject)
 	if err != nil {
@@ -267,7 +268,7 @@ func (k *keeper) holds(ctx context.Context, m *nats.Msg, subject string) {
 	}
 }
 
-// mostTaken is how many results of a tenant are noted as taken. Others stay until there is no
+// mostTaken bounds how many results of a tenant are noted as taken. Others stay until there is no
 // room.
 const mostTaken = 100_000
 
@@ -288,8 +289,8 @@ func (k *keeper) took(id string) {
 	t.taken[id] = time.Now()
 }
 
-// forget removes what a client began to store. The server has compared the tenant in the subject
-// with the client's.
+// forget removes what a client began to store. The tenant in the subject is the client's: NATS lets
+// a client ask for no other.
 func (k *keeper) forget(ctx context.Context, subject string) {
 	if kind, tenant := wire.Apart(wire.StreamOf(subject)); tenant == "" || kind != wire.Witnesses && kind != wire.Keys {
 		return
@@ -299,7 +300,7 @@ func (k *keeper) forget(ctx context.Context, subject string) {
 	}
 }
 
-// cancel tells workers that nobody wants a job any more, and ends it if this manager leads.
+// cancel tells workers that nobody wants a job any more. It ends the job if this manager leads.
 func (k *keeper) cancel(ctx context.Context, m *nats.Msg, id string) {
 	if !wire.ID.MatchString(id) {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestDesk: the requests of one tenant are done one after the other, and a long line of them slowly;
-// another tenant does not wait for that.
+// TestDesk: the requests of one tenant are done one after the other, and slowly if many wait.
+// Another tenant does not wait for them.
 func TestDesk(t *testing.T) {
 	d := newDesk(t.Context())
 	defer d.close()

@@ -17,64 +17,64 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// dispatcher hands jobs from the queue to the workers' stream, in the order of a schedule.
-// There are never many more jobs in that stream than workers can take, so that one that
-// comes later and is more urgent waits for few others.
+// dispatcher hands jobs from the queue to the workers' stream, in the order of a schedule. It keeps
+// few more jobs in that stream than workers can take, so that an urgent job that comes later waits
+// for few others.
 //
-// A job stays in the queue until its end is stored. Messages of the workers' stream go when its
-// consumer takes them for acknowledged. If it loses a job so, the job is handed out again.
+// A job stays in the queue until its end is stored. The workers' stream removes a message when its
+// consumer takes it for acknowledged. If a job is lost this way, the dispatcher hands it out again.
 //
-// Nothing depends on there being one dispatcher only: a job is in the workers' stream at
-// most once at a time, and has one end.
+// Two dispatchers at the same time do no harm: a job is in the workers' stream at most once at a
+// time, and has one end.
 type dispatcher struct {
 	store
 	cfg   Manager
-	heard *bounded.Log    // what tenants are warned of
+	heard *bounded.Log    // warnings that tenants can cause
 	ages  *ages           // of messages in queues and of notes
-	ctx   context.Context // ends with end
+	ctx   context.Context // end cancels it
 	stop  context.CancelFunc
-	tasks chan struct{} // slots of removals, which nobody waits for
+	tasks chan struct{} // slots for removals, for which nobody waits
 	wake  chan struct{}
 
-	work   sync.WaitGroup // everything that is being done
-	ending sync.RWMutex   // held while work is begun
-	over   bool           // none is begun any more
+	work   sync.WaitGroup // all work in the background
+	ending sync.RWMutex   // read-locked while work is begun, locked to set over
+	over   bool           // no more work may be begun
 
 	mu       sync.Mutex
 	lanes    map[string]*lane         // by tenant
-	looks    map[string]chan struct{} // slots of looks at prerequisites, by tenant
-	expired  map[string][]*waiting    // jobs that are too late and are being ended, by tenant
+	looks    map[string]chan struct{} // slots for looking up prerequisites, by tenant
+	expired  map[string][]*waiting    // jobs that are too late and still have to be ended, by tenant
 	schedule *schedule
 	graph    *graph             // jobs that wait for others
 	notes    cluster.Ledger     // what clients have used
-	changed  bool               // since notes were stored
-	room     int                // jobs that may be handed out and not ended
-	idle     int                // jobs that were handed out and that no worker had, at the last look
-	handed   map[string]*handed // jobs that were handed out and are in the queue, by ID
+	changed  bool               // notes have changed since they were stored
+	room     int                // how many jobs may be handed out and not ended
+	idle     int                // jobs handed out that no worker had at the last look
+	handed   map[string]*handed // jobs handed out and still in the queue, by ID
 	leaving  int                // jobs that are being removed from the queue
 }
 
-// lane is what a dispatcher reads of one tenant: its queue and its ends.
+// lane is how a dispatcher listens to one tenant: to its queue and to its ends.
 type lane struct {
-	before  uint64 // the queue's last message when this began: what is there may have been handed out
+	before  uint64 // the queue's last message when listening began; jobs up to it may have been handed out before
 	counted uint64 // the last end whose cost is in the notes
 	stop    func()
 }
 
 // handed is a job that was handed out.
 type handed struct {
-	w     *waiting    // nil while its message in the queue is not heard of
+	w     *waiting    // nil until its message in the queue is read
 	since time.Time   // zero while it is being handed out
-	seq   uint64      // in the workers' stream, 0 if not known
-	late  *time.Timer // goes off when it is too late to begin the job; nil if it never is
+	seq   uint64      // in the workers' stream; 0 if not known
+	late  *time.Timer // ends the job when it is too late to begin it; nil if it never is
 }
 
-// lookahead returns how many jobs are handed out beside those that fill the workers' slots. A worker
-// whose job has ended takes one of them, and need not wait for the manager.
+// lookahead returns how many jobs are handed out beyond those that fill the workers' slots. A
+// worker whose job has ended takes one of them and need not wait for the manager.
 func lookahead(slots int) int { return 1 + slots/8 }
 
-// dispatch begins to hand out the jobs of some tenants, until run ends. Its first requests end
-// with starting.
+// dispatch starts to hand out the jobs of all tenants, and goes on until run ends. starting bounds
+// its first requests only.
 func dispatch(starting, run context.Context, k *keeper) (*dispatcher, error) {
 	ctx, stop := context.WithCancel(run)
 	m := k.Manager
@@ -92,7 +92,7 @@ func dispatch(starting, run context.Context, k *keeper) (*dispatcher, error) {
 	return d, nil
 }
 
-// end hands out no more jobs, and returns when all that was begun has ended.
+// end stops the dispatcher. It returns when all work that was begun has ended.
 func (d *dispatcher) end() {
 	d.stop()
 	d.ending.Lock()
@@ -101,16 +101,18 @@ func (d *dispatcher) end() {
 	d.work.Wait()
 }
 
-// How many removals are done at a time, and how many prerequisites of one tenant are looked up.
+// mostTasks bounds how many removals are done at a time. mostLooks bounds how many prerequisites of
+// one tenant are looked up at a time.
 const (
 	mostTasks = 32
 	mostLooks = 8
 )
 
-// spawn has something removed, and nobody waits for that.
+// spawn waits for a slot and runs f in the background, such as a removal for which nobody waits.
 func (d *dispatcher) spawn(f func()) { d.background(d.tasks, f) }
 
-// look has something looked up for a tenant. Whoever has much to look up waits for himself.
+// look waits for a slot of a tenant and runs f, which looks something up, in the background. Each
+// tenant has slots for itself, so that one with much to look up delays only itself.
 func (d *dispatcher) look(tenant string, f func()) {
 	d.mu.Lock()
 	slots := d.looks[tenant]
@@ -122,8 +124,8 @@ func (d *dispatcher) look(tenant string, f func()) {
 	d.background(slots, f)
 }
 
-// background waits for one of some slots and has f done beside the caller, unless the dispatcher
-// ends: messages come until their consumers have stopped.
+// background waits for one of the slots and runs f in a goroutine. It runs nothing once the
+// dispatcher ends: messages still come then, until their consumers have stopped.
 func (d *dispatcher) background(slots chan struct{}, f func()) {
 	if !d.begins() {
 		return
@@ -141,8 +143,9 @@ func (d *dispatcher) background(slots chan struct{}, f func()) {
 	}()
 }
 
-// begins counts something that is begun, of which the caller tells when it is done. It returns false
-// if nothing is begun any more. It does not wait: what has all slots may come here too.
+// begins counts a piece of work that the caller begins, who must call work.Done when it is done. It
+// returns false if no more work may be begun. It does not wait for slots, because work that holds
+// all of them may call it too.
 func (d *dispatcher) begins() bool {
 	d.ending.RLock()
 	defer d.ending.RUnlock()
@@ -152,17 +155,18 @@ func (d *dispatcher) begins() bool {
 	return !d.over
 }
 
-// listening has a consumer made anew 4 s after the server that had it is gone.
+// listening makes the client renew a consumer 4 s after the server that had it is gone: when two
+// heartbeats are missing.
 const listening = jetstream.PullHeartbeat(2 * time.Second)
 
-// ledgerText is how the ledger is stored.
+// ledgerText is the ledger as it is stored.
 type ledgerText struct {
 	cluster.Ledger
-	// Counted is the number of the last end of each tenant whose cost is in the ledger.
+	// Counted has the number of the last end whose cost is in the ledger, by tenant.
 	Counted map[string]uint64 `json:"counted"`
 }
 
-// begin reads what there is, and listens to what tenants hand in.
+// begin reads the ledger and which jobs are handed out, and starts to listen to the tenants.
 func (d *dispatcher) begin(ctx context.Context, tenants []string) error {
 	ledger, err := d.readLedger(ctx)
 	if err != nil {
@@ -187,8 +191,8 @@ func (d *dispatcher) begin(ctx context.Context, tenants []string) error {
 	return nil
 }
 
-// readLedger returns the ledger that is stored, with times by this manager's clock: another one
-// may have written them.
+// readLedger returns the ledger that is stored. It converts its times to this manager's clock,
+// because another manager may have written them.
 func (d *dispatcher) readLedger(ctx context.Context) (l ledgerText, err error) {
 	notes, err := d.stream(ctx, wire.Notes)
 	if err != nil {
@@ -208,7 +212,8 @@ func (d *dispatcher) readLedger(ctx context.Context) (l ledgerText, err error) {
 	return l, nil
 }
 
-// shift adds what clocks differ by to the times in a ledger, if that is more than they drift.
+// shift adds the difference of two clocks to the times in a ledger. It leaves them alone if clocks
+// may drift by that much.
 func (l *ledgerText) shift(by time.Duration) {
 	if by.Abs() <= driftsBy {
 		return
@@ -218,8 +223,8 @@ func (l *ledgerText) shift(by time.Duration) {
 	}
 }
 
-// open listens to a tenant's queue and ends, until the dispatcher ends or the tenant is closed.
-// Ends up to counted are in the ledger.
+// open listens to a tenant's queue and ends, until the dispatcher ends or shut is called. The
+// ledger has the costs of ends up to counted already.
 func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) error {
 	queue, err := d.stream(ctx, wire.Of(wire.Queue, tenant))
 	if err != nil {
@@ -264,14 +269,14 @@ func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) er
 	return nil
 }
 
-// opened reports whether this listens to a tenant.
+// opened reports whether the dispatcher listens to a tenant.
 func (d *dispatcher) opened(tenant string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.lanes[tenant] != nil
 }
 
-// shut listens to a tenant no more.
+// shut stops listening to a tenant.
 func (d *dispatcher) shut(tenant string) {
 	d.mu.Lock()
 	l := d.lanes[tenant]
@@ -282,7 +287,8 @@ func (d *dispatcher) shut(tenant string) {
 	}
 }
 
-// queued puts a job into the schedule.
+// queued reads a job from a queue and puts it into the schedule, unless it was handed out before.
+// It removes a message that is no job.
 func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 	w := &waiting{since: time.Now()}
 	tenant := tenantOf(m.Subject())
@@ -303,7 +309,7 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 	d.cfg.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
 	d.mu.Lock()
 	h := d.handed[w.job.ID]
-	if h != nil && h.w == nil { // by the dispatcher before this one
+	if h != nil && h.w == nil { // the dispatcher before this one handed it out
 		h.w = w
 		d.expect(ctx, h)
 	}
@@ -313,7 +319,7 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// add has a job wait for its turn, or first for those that are to be proved before.
+// add puts a job into the schedule. A job with prerequisites waits for these first.
 func (d *dispatcher) add(ctx context.Context, w *waiting) {
 	if len(w.job.After) > 0 {
 		d.hold(ctx, w)
@@ -325,7 +331,7 @@ func (d *dispatcher) add(ctx context.Context, w *waiting) {
 	d.hurry()
 }
 
-// hold has a job wait until others are proved.
+// hold makes a job wait until its prerequisites are proved.
 func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 	d.mu.Lock()
 	refused := d.graph.add(w)
@@ -334,12 +340,12 @@ func (d *dispatcher) hold(ctx context.Context, w *waiting) {
 		d.look(wire.TenantOfJob(w.job.ID), func() { d.finish(ctx, w, wire.Blocked, refused) })
 		return
 	}
-	for _, id := range w.job.After { // from now on d.ended tells of them
+	for _, id := range w.job.After { // those that end from now on, d.ended resolves
 		d.resolve(ctx, id)
 	}
 }
 
-// resolve looks whether a job that others wait for has ended, and how, and has them go on or end.
+// resolve looks up whether and how a job has ended for which others wait. Those then go on or end.
 func (d *dispatcher) resolve(ctx context.Context, id string) {
 	d.look(wire.TenantOfJob(id), func() {
 		if !d.waitedFor(id) { // those that waited have ended for another reason
@@ -350,7 +356,7 @@ func (d *dispatcher) resolve(ctx context.Context, id string) {
 		if err == nil {
 			end, err = d.endOf(ctx, id)
 		}
-		if err != nil { // they stay in the queue, and are found there
+		if err != nil { // those that wait stay in the queue and are found there
 			if ctx.Err() == nil {
 				d.cfg.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
 			}
@@ -362,8 +368,8 @@ func (d *dispatcher) resolve(ctx context.Context, id string) {
 	})
 }
 
-// goOn has the jobs that wait for one go on if that is proved, and end if it is not. It has no end if
-// the cluster does not know it any more.
+// goOn lets the jobs that wait for a job go on if it is proved, and ends them if it is not. end is
+// nil if the cluster no longer knows the job.
 func (d *dispatcher) goOn(ctx context.Context, id string, end *wire.End) {
 	name := strings.TrimPrefix(id, wire.TenantOfJob(id)+".")
 	kind, reason := wire.Blocked, ""
@@ -391,7 +397,7 @@ func (d *dispatcher) goOn(ctx context.Context, id string, end *wire.End) {
 	}
 }
 
-// endOf returns the end of a job, nil if it has none.
+// endOf returns the end of a job, or nil if it has none.
 func (d *dispatcher) endOf(ctx context.Context, id string) (*wire.End, error) {
 	there, err := d.hasEnd(ctx, id)
 	if !there || err != nil {
@@ -399,7 +405,7 @@ func (d *dispatcher) endOf(ctx context.Context, id string) (*wire.End, error) {
 	}
 	m, err := wire.LastOf(ctx, d.link, wire.EndsPrefix+id)
 	if wire.Missing(err) {
-		return nil, nil // it has gone
+		return nil, nil // it was removed meanwhile
 	}
 	if err != nil {
 		return nil, err
@@ -407,7 +413,7 @@ func (d *dispatcher) endOf(ctx context.Context, id string) (*wire.End, error) {
 	return wire.ReadEnd(m.Data), nil
 }
 
-// hurry has run look for jobs that may be handed out.
+// hurry wakes run, which then looks for jobs that may be handed out.
 func (d *dispatcher) hurry() {
 	select {
 	case d.wake <- struct{}{}:
@@ -415,10 +421,10 @@ func (d *dispatcher) hurry() {
 	}
 }
 
-// ended counts what a job cost, and removes the job from the queue.
+// ended counts what a job cost and removes the job from the queue.
 func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	id := strings.TrimPrefix(m.Subject(), wire.EndsPrefix)
-	cost := wire.Cost{Outcome: wire.Proved} // of workers that do not say
+	cost := wire.Cost{Outcome: wire.Proved} // counted if the worker does not say
 	if text := m.Headers().Get(wire.CostHeader); text != "" {
 		if err := json.Unmarshal([]byte(text), &cost); err != nil {
 			d.cfg.Log.Warn("cluster: what a job cost is not known", "job", id, "problem", err)
@@ -440,7 +446,7 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	}
 	h := d.handed[id]
 	if h != nil && h.w != nil && !strings.HasPrefix(m.Headers().Get(jetstream.MsgIDHeader), h.w.job.MsgID()+" ") {
-		h = nil // it was sent again since
+		h = nil // the job was sent again since
 	}
 	if h != nil {
 		delete(d.handed, id)
@@ -462,7 +468,7 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// run hands out jobs until ctx ends.
+// run hands out jobs until ctx ends. Every cfg.Every it ends those that are too late.
 func (d *dispatcher) run(ctx context.Context) {
 	late := time.NewTicker(d.cfg.Every)
 	defer late.Stop()
@@ -488,8 +494,8 @@ func (d *dispatcher) run(ctx context.Context) {
 	}
 }
 
-// expire ends jobs that are too late to be begun. Those of each tenant end one after the other, and
-// nobody waits for that: all jobs of one may be late at once.
+// expire ends jobs that are too late to be begun. Those of one tenant end one after the other. The
+// caller does not wait for that, because all jobs of a tenant may be late at once.
 func (d *dispatcher) expire(ctx context.Context, all ...*waiting) {
 	for _, w := range all {
 		tenant := wire.TenantOfJob(w.job.ID)
@@ -506,7 +512,7 @@ func (d *dispatcher) expire(ctx context.Context, all ...*waiting) {
 	}
 }
 
-// expireOf ends the jobs of a tenant that are too late until there are none.
+// expireOf ends jobs of a tenant that are too late, until none is left.
 func (d *dispatcher) expireOf(ctx context.Context, tenant string) {
 	for ctx.Err() == nil {
 		d.mu.Lock()
@@ -524,7 +530,7 @@ func (d *dispatcher) expireOf(ctx context.Context, tenant string) {
 	}
 }
 
-// next takes the next job that may be handed out, nil if none may.
+// next takes the next job that may be handed out. It returns nil if there is none.
 func (d *dispatcher) next() *waiting {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -534,7 +540,7 @@ func (d *dispatcher) next() *waiting {
 	return d.schedule.next()
 }
 
-// hand hands out a job.
+// hand hands out a job, unless it is too late or has ended.
 func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	id := w.job.ID
 	notOut := func() {
@@ -548,7 +554,7 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		d.expire(ctx, w)
 		return
 	}
-	if d.old(w) { // another dispatcher may have been at it
+	if d.old(w) { // another dispatcher may have handed it out
 		end, err := d.endOf(ctx, id)
 		if err != nil {
 			return // ctx has ended
@@ -561,13 +567,13 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	}
 	err := d.publish(ctx, w)
 	switch {
-	case err == nil: // it is there
+	case err == nil: // the workers' stream has it
 	case ctx.Err() != nil:
 		return
 	default:
 		d.cfg.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
 		notOut()
-		d.spawn(func() { // it stays in the queue
+		d.spawn(func() { // it stays in the queue and is tried again after a second
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -589,12 +595,12 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	d.mu.Unlock()
 }
 
-// mostUsed is of how many keys of a tenant the ledger says when they were used last: it is one
-// message, whose bytes all tenants share.
+// mostUsed bounds for how many keys of a tenant the ledger notes the last use: the ledger is one
+// message, and all tenants share its bytes.
 const mostUsed = 300
 
-// used notes that a tenant's key was used, and forgets the one that was not for longest where
-// there are too many.
+// used notes that a tenant's key was used. If the tenant has too many keys, used forgets the one
+// that was not used for the longest time.
 func used(keys map[string]time.Time, prefix, digest string, now time.Time) {
 	_, known := keys[prefix+digest]
 	keys[prefix+digest] = now
@@ -623,11 +629,11 @@ func (d *dispatcher) old(w *waiting) bool {
 	return l == nil || w.seq <= l.before
 }
 
-// publish has the workers' stream have a job, unless it has, or the job has ended.
+// publish puts a job into the workers' stream, unless it is there already or has ended.
 func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	id := w.job.ID
 	job := w.job
-	job.After, job.Within = nil, 0 // they are proved, and d.expect knows until when
+	job.After, job.Within = nil, 0 // prerequisites are proved, and d.expect watches the time
 	text, err := json.Marshal(job)
 	if err != nil {
 		return err
@@ -648,7 +654,8 @@ func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
 	return err
 }
 
-// expect has a job that was handed out end when it is too late to begin it. The caller holds mu.
+// expect sets the timer that ends a job which was handed out when it is too late to begin it. The
+// caller holds mu.
 func (d *dispatcher) expect(ctx context.Context, h *handed) {
 	if h.w.until.IsZero() {
 		return
@@ -658,9 +665,9 @@ func (d *dispatcher) expect(ctx context.Context, h *handed) {
 	})
 }
 
-// tooLate ends a job that was handed out and that no worker has begun in time. Workers have no say
-// in what time it is: from now on the job's record tells them not to begin it. One that has begun
-// it may end it.
+// tooLate ends a job that was handed out and that no worker has begun in time. This clock decides,
+// not those of workers: tooLate marks the job's record, and from then on workers do not begin the
+// job. A worker that has begun it may finish it.
 func (d *dispatcher) tooLate(ctx context.Context, h *handed) {
 	id := h.w.job.ID
 	d.mu.Lock()
@@ -690,7 +697,7 @@ func (d *dispatcher) recall(ctx context.Context, id string, h *handed) error {
 	d.mu.Lock()
 	seq := h.seq
 	d.mu.Unlock()
-	if seq == 0 { // the dispatcher before this one has handed it out, or it is just being handed out
+	if seq == 0 { // the dispatcher before this one handed it out, or it is being handed out now
 		m, err := wire.LastOf(ctx, d.link, wire.JobsPrefix+id)
 		if wire.Missing(err) {
 			return nil
@@ -705,8 +712,8 @@ func (d *dispatcher) recall(ctx context.Context, id string, h *handed) error {
 	return err
 }
 
-// again hands out what was handed out longer ago than after and is neither with the workers
-// nor ended: the workers' stream has lost it.
+// again hands out jobs once more that the workers' stream has lost. These were handed out longer
+// ago than after, are not with the workers, and have not ended.
 func (d *dispatcher) again(ctx context.Context, after time.Duration) error {
 	old := map[string]*handed{}
 	d.mu.Lock()
@@ -758,8 +765,8 @@ func (d *dispatcher) hasEnd(ctx context.Context, id string) (bool, error) {
 	return d.link.Holds(ctx, wire.EndsPrefix+id)
 }
 
-// unqueue removes a job that has ended from the queue, without having anybody wait for that:
-// one that stays is found to have ended.
+// unqueue removes a job that has ended from the queue. Nobody waits for that: a job that stays is
+// later found to have ended.
 func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	d.mu.Lock()
 	d.leaving++
@@ -778,8 +785,7 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	})
 }
 
-// drop removes what a job that has ended has left, without having anybody wait for that: what
-// stays is swept.
+// drop removes what an ended job has left. Nobody waits for that: what stays is swept later.
 func (d *dispatcher) drop(ctx context.Context, subject string) {
 	d.spawn(func() {
 		if err := d.link.Purge(ctx, subject, 0); err != nil && ctx.Err() == nil {
@@ -799,8 +805,8 @@ func (d *dispatcher) finish(ctx context.Context, w *waiting, kind wire.Kind, rea
 	d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 }
 
-// conclude stores that a job has ended, unless it has. It returns the end that is stored, nil if
-// it has gone since.
+// conclude stores the end of a job, unless one is stored already. It returns the end that is
+// stored, or nil if it was removed since.
 func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind, reason string) (*wire.End, error) {
 	end := &wire.End{Reason: reason, Caller: true, Kind: kind, Worker: "the server"}
 	text, err := json.Marshal(end)
@@ -822,8 +828,8 @@ func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind,
 	return end, nil
 }
 
-// cancel ends a job that somebody no longer wants, wherever it is. Workers that have it
-// hear of that themselves.
+// cancel ends a job that its client no longer wants, whether it waits or is handed out. Workers
+// that have it hear of the cancellation themselves.
 func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg, id string) {
 	d.mu.Lock()
 	w := d.schedule.remove(id)
@@ -846,27 +852,29 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg, id string) {
 		}
 		return
 	}
-	if end != nil && m.Reply != "" { // its worker may have heard it earlier, or it has ended otherwise
-		_ = m.Respond([]byte(end.Kind)) // who asked asks again
+	if end != nil && m.Reply != "" { // another end may have come first: that of its worker, or a proof
+		_ = m.Respond([]byte(end.Kind)) // without an answer the client asks again
 	}
 }
 
-// adjust tells how many jobs workers can have, how many are in their hands, and how many
-// were handed out to them and not acknowledged, all of which may be a while ago.
+// adjust sets how many jobs may be handed out. slots is how many jobs workers can have, inHand how
+// many they have, and handedOut how many were handed out to them and not acknowledged; all three
+// may be out of date. known is false if a worker has not answered, since inHand may be too low
+// then.
 func (d *dispatcher) adjust(slots, inHand, handedOut int, known bool) {
-	idle := 0 // given back, and not to be had for a while
+	idle := 0 // jobs given back, which no worker can take for a while
 	if known {
 		idle = max(0, handedOut-inHand)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// One look may have asked a worker before it got a job and the server thereafter.
+	// One look is not enough: it may ask a worker before that gets a job, and the server after.
 	d.room = slots + lookahead(slots) + min(idle, d.idle)
 	d.idle = idle
 	d.hurry()
 }
 
-// deaf reports whether jobs are in the queue that this has not been told of, while it could
+// deaf reports whether the queue has jobs of which the dispatcher has not heard, although it could
 // hand them out.
 func (d *dispatcher) deaf(queued uint64) bool {
 	d.mu.Lock()
@@ -885,7 +893,7 @@ func (d *dispatcher) held() int {
 	return len(d.graph.held)
 }
 
-// waitedFor reports whether a job waits for another one.
+// waitedFor reports whether other jobs wait for a job.
 func (d *dispatcher) waitedFor(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -916,7 +924,7 @@ func (d *dispatcher) keepLedger(ctx context.Context) error {
 	return err
 }
 
-// classes returns how many jobs wait, by tenant and priority, and since when the oldest does.
+// classes returns how many jobs wait, and since when the oldest does, by tenant and priority.
 func (d *dispatcher) classes() (all []cluster.Waiting) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -945,14 +953,14 @@ func (d *dispatcher) classes() (all []cluster.Waiting) {
 	return all
 }
 
-// usage returns what clients' jobs have come to.
+// usage returns what each client's jobs have used.
 func (d *dispatcher) usage() map[string]cluster.Usage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.notes.Clients)
 }
 
-// ledger returns a copy of what clients have used.
+// ledger returns a copy of what clients have used, and of when they used their keys.
 func (d *dispatcher) ledger() cluster.Ledger {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestRoom: however old what a look has seen, there are no more jobs out than workers can
-// have and wait beside them. Those that workers gave back are not counted, once two looks
-// say so.
+// TestRoom: however old what a look has seen is, no more jobs are out than workers can have and
+// those that wait beside them. Jobs that workers gave back do not count once two looks have seen
+// that.
 func TestRoom(t *testing.T) {
 	d := &dispatcher{schedule: newSchedule(nil), graph: newGraph(), wake: make(chan struct{}, 1), handed: map[string]*handed{}}
 	for i := range 10 {
@@ -46,8 +46,8 @@ func TestRoom(t *testing.T) {
 	want(1, "when two have ended")
 }
 
-// TestUsedKeys: however many keys a tenant names, the ledger keeps those that it used last, and
-// those of others.
+// TestUsedKeys: however many keys a tenant names, the ledger keeps the ones that it used last, and
+// those of other tenants.
 func TestUsedKeys(t *testing.T) {
 	begun := time.Unix(1e9, 0)
 	keys := map[string]time.Time{"other.x": begun}
@@ -61,8 +61,8 @@ func TestUsedKeys(t *testing.T) {
 	}
 }
 
-// TestEndsWhileBusy: a dispatcher ends though all slots are taken by work that begins more of it, and
-// more waits for a slot.
+// TestEndsWhileBusy: a dispatcher can end while work holds all slots and begins more work, and
+// still more waits for a slot.
 func TestEndsWhileBusy(t *testing.T) {
 	d := &dispatcher{tasks: make(chan struct{}, 1), looks: map[string]chan struct{}{}}
 	d.ctx, d.stop = context.WithCancel(t.Context())
@@ -90,7 +90,7 @@ func TestEndsWhileBusy(t *testing.T) {
 	}
 }
 
-// TestLooksOfOthers: a tenant all of whose looks take long holds up no other.
+// TestLooksOfOthers: a tenant whose lookups all take long delays no other tenant.
 func TestLooksOfOthers(t *testing.T) {
 	d := &dispatcher{tasks: make(chan struct{}, 1), looks: map[string]chan struct{}{}}
 	d.ctx, d.stop = context.WithCancel(t.Context())

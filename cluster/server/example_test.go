@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/cluster/server"
 )
 
-// The server in a program of one's own. Workers and clients get their tickets as
-// files, which only their user can read.
+// The server in a program of yours. Workers and clients get their tickets as files that only their
+// user can read.
 func ExampleStart() {
 	dir, err := os.MkdirTemp("", "cluster")
 	if err != nil {
@@ -27,7 +27,7 @@ func ExampleStart() {
 		log.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	// Makes the streams, and then looks after them until ctx ends.
+	// Run makes the streams and then looks after them until ctx ends.
 	err = server.Manager{Ticket: admin}.Run(ctx, func() {
 		fmt.Println("ready")
 		stop()

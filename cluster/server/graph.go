@@ -9,29 +9,28 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// graph holds jobs that may not be begun before others are proved. It has no clock and does
-// no I/O.
+// graph holds jobs that may not be begun before others are proved. It has no clock and does no I/O.
 type graph struct {
 	held    map[string]*held           // by ID
-	waiters map[string]map[string]bool // IDs of the jobs held that are to come after one, by its ID
-	edges   map[string]int             // for how many jobs those held wait, by tenant
+	waiters map[string]map[string]bool // IDs of the held jobs that wait for a job, by the ID of that job
+	edges   map[string]int             // how many pairs of a held job and a prerequisite there are, by tenant
 }
 
 // held is a job and what it still waits for.
 type held struct {
 	w    *waiting
-	open map[string]bool // IDs of prerequisites that are not known to be proved
+	open map[string]bool // IDs of prerequisites not known to be proved
 }
 
-// mostEdges bounds for how many others the jobs of one tenant wait together: all of it is in
-// memory, some 150 bytes each.
+// mostEdges bounds the edges of one tenant: for how many others its jobs wait, added up. All of
+// them are in memory, some 150 bytes each.
 const mostEdges = 200_000
 
-// mostSteps bounds a search for jobs that wait for each other. Jobs whose prerequisites were
-// submitted first, as clients do it, are not searched for at all.
+// mostSteps bounds a search for jobs that wait for each other. No search is made for a job whose
+// prerequisites were submitted first, as clients do it.
 const mostSteps = 1000
 
-// Why a job is not held, beside a way back to it.
+// Why add refuses a job. The third reason is a circle of jobs.
 const (
 	tooManyEdges = "its client's jobs wait for too many others"
 	tooManySteps = "jobs that wait for it wait for too many others"
@@ -41,8 +40,8 @@ func newGraph() *graph {
 	return &graph{held: map[string]*held{}, waiters: map[string]map[string]bool{}, edges: map[string]int{}}
 }
 
-// add holds a job until its prerequisites are proved, or says why it does not: they wait for the
-// job itself, or there are too many.
+// add holds a job until its prerequisites are proved. It returns why it refuses a job: a circle of
+// jobs, tooManyEdges or tooManySteps.
 func (g *graph) add(w *waiting) (refused string) {
 	id := w.job.ID
 	g.remove(id)
@@ -68,7 +67,8 @@ func (g *graph) add(w *waiting) (refused string) {
 	return refused
 }
 
-// circle says in which circle of jobs that wait for each other a job is, "" if in none.
+// circle describes the circle of jobs waiting for each other that a job is in. It returns "" if
+// there is none, and tooManySteps if the search is too long.
 func (g *graph) circle(id string) string {
 	if len(g.waiters[id]) == 0 {
 		return ""
@@ -84,8 +84,8 @@ func (g *graph) circle(id string) string {
 	return ""
 }
 
-// way returns the IDs on a way from one job over what it waits for to another, both included, nil
-// if it finds none before the steps are used up.
+// way returns the IDs on a way from one job to another, both included, where each waits for the
+// next. It returns nil if it finds none before the steps are used up.
 func (g *graph) way(from, to string, seen map[string]bool, steps *int) []string {
 	h := g.held[from]
 	if h == nil {
@@ -110,7 +110,7 @@ func (g *graph) way(from, to string, seen map[string]bool, steps *int) []string 
 	return nil
 }
 
-// proved notes that a job is proved, and returns those that wait for nothing any more.
+// proved notes that a job is proved. It takes out and returns the jobs that now wait for nothing.
 func (g *graph) proved(id string) (ready []*waiting) {
 	for _, waiter := range g.waitersOf(id) {
 		h := g.held[waiter]
@@ -122,7 +122,7 @@ func (g *graph) proved(id string) (ready []*waiting) {
 	return ready
 }
 
-// failed takes out the jobs that wait for one that will not be proved.
+// failed takes out and returns the jobs that wait for a job which will not be proved.
 func (g *graph) failed(id string) (all []*waiting) {
 	for _, waiter := range g.waitersOf(id) {
 		all = append(all, g.remove(waiter))
@@ -130,12 +130,12 @@ func (g *graph) failed(id string) (all []*waiting) {
 	return all
 }
 
-// waitersOf returns the IDs of the jobs that wait for one.
+// waitersOf returns the IDs of the jobs that wait for a job.
 func (g *graph) waitersOf(id string) []string { return slices.Collect(maps.Keys(g.waiters[id])) }
 
-// unlink removes the edge between a job and one that is not held any more.
+// unlink removes the edge between a prerequisite and a job that is no longer held.
 func (g *graph) unlink(before, waiter string) {
-	if !g.waiters[before][waiter] { // named twice
+	if !g.waiters[before][waiter] { // the job names it twice
 		return
 	}
 	delete(g.waiters[before], waiter)
@@ -148,7 +148,7 @@ func (g *graph) unlink(before, waiter string) {
 	}
 }
 
-// remove takes out a job, nil if it is not held.
+// remove takes out a job and returns it, or nil if it is not held.
 func (g *graph) remove(id string) *waiting {
 	h := g.held[id]
 	if h == nil {
@@ -161,7 +161,7 @@ func (g *graph) remove(id string) *waiting {
 	return h.w
 }
 
-// late takes out those that are too late to be begun.
+// late takes out and returns the jobs that are too late to be begun.
 func (g *graph) late(now time.Time) (all []*waiting) {
 	for id, h := range g.held {
 		if h.w.late(now) {
@@ -171,6 +171,6 @@ func (g *graph) late(now time.Time) (all []*waiting) {
 	return all
 }
 
-// waitedFor reports whether a job is held that waits for this one, or would again if the graph
-// were made anew.
+// waitedFor reports whether a held job waits for this one, or would do so again if the graph were
+// made anew.
 func (g *graph) waitedFor(id string) bool { return len(g.waiters[id]) > 0 }

@@ -22,8 +22,8 @@ func ids(all []*waiting) (ids []string) {
 	return ids
 }
 
-// TestGraph: a job is ready when all are proved that it waits for, and goes when one will
-// not be.
+// TestGraph: a job is ready when all jobs for which it waits are proved. It is taken out when one
+// of them will not be proved.
 func TestGraph(t *testing.T) {
 	g := newGraph()
 	for _, w := range []*waiting{heldJob("node", "left", "right", "left"), heldJob("root", "node"), heldJob("other", "left")} {
@@ -48,7 +48,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// TestGraphLate: whose deadline passes goes, whatever it waits for.
+// TestGraphLate: a job whose deadline has passed is taken out, whatever it waits for.
 func TestGraphLate(t *testing.T) {
 	g, now := newGraph(), time.Now()
 	w := heldJob("a", "b")
@@ -66,8 +66,8 @@ func TestGraphLate(t *testing.T) {
 	}
 }
 
-// TestGraphCycles: jobs that wait for themselves by way of others are not held, and the way
-// is told.
+// TestGraphCycles: a job that waits for itself by way of others is not held, and the answer names
+// the way.
 func TestGraphCycles(t *testing.T) {
 	g := newGraph()
 	const circle = "jobs wait for each other: "
@@ -87,8 +87,8 @@ func TestGraphCycles(t *testing.T) {
 	}
 }
 
-// TestGraphIsBounded: what one tenant may have the graph remember is bounded, and so is the time
-// that one of its jobs takes, however many of its jobs wait for the same one. Other tenants' jobs
+// TestGraphIsBounded: one tenant can make the graph remember only a bounded amount, and one of its
+// jobs takes a bounded time, however many of its jobs wait for the same one. Jobs of other tenants
 // are held all the same.
 func TestGraphIsBounded(t *testing.T) {
 	g := newGraph()
@@ -126,11 +126,11 @@ func TestGraphIsBounded(t *testing.T) {
 	if ready := g.proved("eve.root"); len(ready) != crowd {
 		t.Errorf("%d jobs are ready", len(ready))
 	}
-	if took := time.Since(began); took > 10*time.Second { // a list of waiters took minutes
+	if took := time.Since(began); took > 10*time.Second { // it took minutes when waiters were a list
 		t.Errorf("%d jobs that wait for one took %v", crowd, took)
 	}
 
-	for i := range 2 * mostSteps { // a chain, whose last job is waited for
+	for i := range 2 * mostSteps { // a chain of jobs; another job waits for its last one
 		g.add(heldJob(fmt.Sprint("eve.", i), fmt.Sprint("eve.", i+1)))
 	}
 	g.add(heldJob("eve.last", "eve.end"))

@@ -20,8 +20,8 @@ import (
 
 // The tickets that a server writes into its folder.
 const (
-	AdminTicket  = "admin.json"  // status and drain, and what the server itself does
-	ClientTicket = "client.json" // proofs
+	AdminTicket  = "admin.json"  // for status and drain, and for the server itself
+	ClientTicket = "client.json" // for proofs
 	WorkerTicket = "worker.json"
 )
 
@@ -31,23 +31,23 @@ func TicketOf(client string) string { return "client-" + client + ".json" }
 // WorkerTicketOf returns the name of the ticket of a worker in Config.Workers.
 func WorkerTicketOf(worker string) string { return "worker-" + worker + ".json" }
 
-// identity is what makes a cluster the same one after a restart, in a file of the
-// user's alone.
+// identity holds the keys that make a cluster the same one after a restart. It is stored in a file
+// that only its user may read.
 type identity struct {
 	Admin, Client, Worker string            // seeds of nkeys
-	Clients               map[string]string // seeds of the clients that have a ticket of their own
-	Workers               map[string]string // those of workers
-	Before                []string          // tenants that are not let in any more, the last first
-	Seal, Open            string            // of witnesses
-	OpenBefore            []string          // keys that opened them before, the last first
+	Clients               map[string]string // seeds of the clients in Config.Clients, by name
+	Workers               map[string]string // seeds of the workers in Config.Workers, by name
+	Before                []string          // tenants that are no longer let in, the latest first
+	Seal, Open            string            // keys that seal and open witnesses
+	OpenBefore            []string          // keys that opened witnesses before, the latest first
 	Hosts                 []string
 	Certificate, Key      string // in PEM, for Hosts
 }
 
-// loadIdentity reads the identity of a folder, or makes one, with seeds for all clients and
-// workers. Whoever is not listed loses theirs: listed again, they get new ones. The
-// certificate is made anew when it is for other hosts, or not valid for long enough; without
-// hosts there is none.
+// loadIdentity reads the identity of a folder, or makes one, with seeds for all clients and workers
+// that are listed. Those that are no longer listed lose their seeds; if they are listed again, they
+// get new ones. The certificate is made anew if it is for other hosts, ends within renewBefore, or
+// must serve peers and cannot. Without hosts there is no certificate.
 func loadIdentity(cfg Config) (*identity, error) {
 	dir, hosts, rotate := cfg.Dir, cfg.Hosts, cfg.Rotate
 	path := filepath.Join(dir, identityFile)
@@ -89,11 +89,11 @@ func loadIdentity(cfg Config) (*identity, error) {
 	return id, id.write(dir)
 }
 
-// allTenants returns the tenants of all clients.
+// allTenants returns the tenants of all clients, that of the common ticket among them.
 func (id *identity) allTenants() (all []string, err error) {
 	for _, seed := range slices.AppendSeq([]string{id.Client}, maps.Values(id.Clients)) {
 		if seed == "" {
-			continue // of an identity that is new
+			continue // the identity is new
 		}
 		key, err := publicKey(seed)
 		if err != nil {
@@ -104,11 +104,12 @@ func (id *identity) allTenants() (all []string, err error) {
 	return all, nil
 }
 
-// mostBefore is of how many tenants that are not let in any more jobs may still wait.
+// mostBefore bounds how many tenants are noted that are no longer let in. Jobs of these may still
+// wait.
 const mostBefore = 100
 
-// part notes which of those that were let in are not any more: workers may still read what their
-// jobs need.
+// part notes which tenants of had are no longer let in. Workers may still read what their jobs
+// need.
 func (id *identity) part(had []string) error {
 	has, err := id.allTenants()
 	if err != nil {
@@ -132,15 +133,14 @@ func (id *identity) write(dir string) error {
 	return maybe.WriteFile(filepath.Join(dir, identityFile), text, 0o600)
 }
 
-// identityFile is the file of an identity in a server's folder.
+// identityFile is the name of the identity's file in a server's folder.
 const identityFile = "identity.json"
 
-// keysBefore is how many keys for witnesses are kept that were used before.
+// keysBefore is how many earlier keys for witnesses are kept.
 const keysBefore = 2
 
-// rotate makes everything anew that is a secret of those who have tickets. What was sealed
-// with the key before can still be opened. Tenants change their names, so that clients add
-// their circuits again.
+// rotate makes every secret anew that a ticket contains. What was sealed with the key before can
+// still be opened. Tenants get new names, so clients must add their circuits again.
 func (id *identity) rotate() (err error) {
 	for _, seed := range []*string{&id.Admin, &id.Client, &id.Worker} {
 		if *seed, err = newSeed(); err != nil {
@@ -156,7 +156,8 @@ func (id *identity) rotate() (err error) {
 	return err
 }
 
-// seeds returns the seeds of those who are listed, with new ones for those who had none.
+// seeds returns the seeds of those who are listed: those in has, and new ones for the rest. what is
+// "client" or "worker", for errors.
 func seeds(what string, has map[string]string, listed []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, name := range listed {
@@ -175,8 +176,8 @@ func seeds(what string, has map[string]string, listed []string) (map[string]stri
 	return all, nil
 }
 
-// clientSeeds returns the seeds of all clients by name, that of the ticket for all others
-// as "client".
+// clientSeeds returns the seeds of all clients by name. "client" names the ticket that all other
+// clients share.
 func (id *identity) clientSeeds(clients []string) map[string]string {
 	all := map[string]string{"client": id.Client}
 	for _, name := range clients {
@@ -185,8 +186,8 @@ func (id *identity) clientSeeds(clients []string) map[string]string {
 	return all
 }
 
-// workerSeeds returns the seeds of all workers: of those that are listed, or that of the ticket
-// for all if none is.
+// workerSeeds returns the seeds of the workers that are listed. If none is, it returns that of the
+// ticket which all workers share.
 func (id *identity) workerSeeds(workers []string) (all []string) {
 	if len(workers) == 0 {
 		return []string{id.Worker}
@@ -207,10 +208,10 @@ func newSeed() (string, error) {
 	return string(seed), err
 }
 
-// Join prepares a folder for a cluster on a server that is somebody else's: it writes
-// tickets for clients and workers that log in as the administrator's ticket does, with
-// keys for witnesses that the server does not know. Seeds of users that may do less
-// can be put into the tickets by hand.
+// Join prepares a folder for a cluster on somebody else's server. It writes tickets for clients and
+// workers that log in as the administrator's ticket does, with keys for witnesses that the server
+// does not know. To let clients or workers do less, put seeds of other users into their tickets by
+// hand.
 func Join(dir string, admin cluster.Ticket) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -223,8 +224,8 @@ func Join(dir string, admin cluster.Ticket) error {
 	return id.writeTickets(dir, admin.URL, admin.Roots != "", nil, nil)
 }
 
-// writeTickets writes what clients, workers and administrators need to come here.
-// Tickets of those who are not listed any more are removed.
+// writeTickets writes the tickets by which clients, workers and administrators log in. It removes
+// those of clients and workers that are no longer listed.
 func (id *identity) writeTickets(dir, url string, secure bool, clients, workers []string) error {
 	tickets := map[string]wire.Ticket{
 		AdminTicket:  {Seed: id.Admin, Fingerprint: wire.Fingerprint(id.Seal)},

@@ -15,12 +15,12 @@ const (
 	leaderNote = "leader"
 )
 
-// leadFor is how long a manager leads that is not heard of.
+// leadFor is how long a manager still leads when the others do not hear of it.
 const leadFor = 5 * time.Second
 
-// leads reports whether this manager is the one that hands out jobs, and says so to the others. A
-// manager leads no more when the others have seen no new note of it for a while. Each of them
-// counts that by itself, from when it saw the last one: notes have no time.
+// leads reports whether this manager is the one that hands out jobs. If it is, leads tells the
+// others. A manager stops leading when the others have seen no new note of it for leadFor. Each of
+// them measures that itself, from when it saw the last note, because notes carry no time.
 func (k *keeper) leads(ctx context.Context) (bool, error) {
 	note, err := k.note(ctx, leaderNote)
 	if err != nil {
@@ -51,15 +51,15 @@ func (k *keeper) leads(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// leading returns the dispatcher of a manager that leads, else nil.
+// leading returns the dispatcher if this manager leads, else nil.
 func (k *keeper) leading() *dispatcher {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.dispatcher
 }
 
-// lead begins or ends to hand out jobs, as it is this manager's turn or another one's. What
-// it begins goes on until run ends.
+// lead starts to hand out jobs when this manager begins to lead, and stops when another one leads.
+// What it starts goes on until run ends.
 func (k *keeper) lead(ctx, run context.Context) error {
 	mine, err := k.leads(ctx)
 	if err != nil {
@@ -82,13 +82,13 @@ func (k *keeper) lead(ctx, run context.Context) error {
 	return nil
 }
 
-// follow hands out no more jobs.
+// follow stops handing out jobs.
 func (k *keeper) follow() {
 	k.mu.Lock()
 	d := k.dispatcher
 	k.dispatcher = nil
 	for _, t := range k.tenants {
-		t.taken = nil // results of these names may be others' when this leads again
+		t.taken = nil // when this manager leads again, other results may have these names
 	}
 	k.mu.Unlock()
 	if d != nil {

@@ -23,48 +23,48 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// Manager keeps the streams of a cluster in order. Several may do so at a time; one
-// is needed. Its zero value but for Ticket is ready.
+// Manager keeps the streams of a cluster in order. A cluster needs one, and may have several at a
+// time. With Ticket alone it is ready to Run.
 type Manager struct {
 	Ticket cluster.Ticket // an administrator's
-	// Room is the most bytes that the streams may have together; 0 is all that the server has.
-	// Each gets its share: keys cannot crowd out proofs.
+	// Room is the most bytes that the streams may have together; 0 is all that the server has. Each
+	// stream gets a share of it, so that keys cannot crowd out proofs.
 	Room int64
-	// Replicas is on how many servers streams are, one when 0.
+	// Replicas is how many servers hold each stream; 0 is one.
 	Replicas int
-	// Every is how often the manager looks at the cluster, each second when it is 0.
+	// Every is how often the manager looks at the cluster; 0 is each second.
 	Every time.Duration
-	// Stuck is how long jobs may wait beside workers that are free, without any
-	// being handed out, before the consumer is made anew; 15 s when it is 0.
+	// Stuck is how long jobs may wait beside free workers without any being handed out. After that
+	// the manager makes the consumer anew; 0 is 15 s.
 	Stuck time.Duration
-	// Orphan is how long a witness may be there without its job, an hour when 0.
+	// Orphan is how long a witness may be there without its job; 0 is an hour.
 	Orphan time.Duration
 	// KeepDead is how long the manager keeps the sealed witness of a job whose failure was not the
-	// job's fault, so that the job can be sent again; a day when 0. Such witnesses take at most
-	// half of the room for witnesses.
+	// job's fault, so that the job can be sent again; 0 is a day. Such witnesses take at most half
+	// of the room for witnesses.
 	KeepDead time.Duration
-	// Linger is how long a result stays that its client has taken, a minute when 0. Another worker
-	// may still be at the job, and must find that it has ended.
+	// Linger is how long a result stays after its client has taken it; 0 is a minute. Another
+	// worker may still be at the job, and must find that it has ended.
 	Linger time.Duration
-	// Name is this manager's, the host's when it is empty. Of several with different
-	// names one hands out jobs, and another one when that has been silent for 5 s.
+	// Name is the name of this manager; empty is the host's name. Of several managers with
+	// different names one hands out jobs. When it has been silent for 5 s, another one does.
 	Name string
-	// Shares are parts of the cards' time and of the room, of 1, that are reserved for tenants;
-	// the others divide the rest. Server.Tenants has them.
+	// Shares are the parts of 1 of the cards' time and of the room that are reserved for tenants.
+	// The others divide the rest. Server.Tenants returns them.
 	Shares map[string]float64
-	// Names are those of tenants, for people. Nobody else is let in; nil is a server of somebody
-	// else, where whoever comes is a tenant.
+	// Names are the tenants' names for people. Tenants without one are not let in. nil is for
+	// somebody else's server, where everybody who comes is a tenant.
 	Names map[string]string
-	// Figures is called after each look, unless it is nil.
+	// Figures is called after each look, if it is not nil.
 	Figures func(cluster.Figures)
-	Log     *slog.Logger // nil is nowhere
+	Log     *slog.Logger // with nil nothing is logged
 }
 
-// slack is how long a worker that is not heard counts as one that is there.
+// slack is how long a worker counts as being there after it was last heard of.
 const slack = 10 * time.Second
 
-// Run makes the streams, calls ready, and looks after the streams until ctx ends. It
-// fails with backend.ErrUnavailable when the server cannot have them.
+// Run makes the streams, calls ready, and looks after the streams until ctx ends. It fails with
+// backend.ErrUnavailable if the server cannot have them.
 func (m Manager) Run(ctx context.Context, ready func()) error {
 	m.Every, m.Stuck, m.Orphan = cmp.Or(m.Every, time.Second), cmp.Or(m.Stuck, 5*wire.AckWait), cmp.Or(m.Orphan, time.Hour)
 	m.KeepDead, m.Linger = cmp.Or(m.KeepDead, 24*time.Hour), cmp.Or(m.Linger, time.Minute)
@@ -123,27 +123,27 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// hasNoJetStream reports whether an error says that the user has no JetStream.
+// hasNoJetStream reports whether an error says that JetStream is not there for the user.
 func hasNoJetStream(err error) bool {
 	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 }
 
-// looksFor bounds one look at the streams, so that a stream without a leader is said to be
-// one.
+// looksFor bounds one look at the streams. Requests to a stream without a leader are not answered,
+// and this look then ends and says so.
 const looksFor = 20 * time.Second
 
 var errNoAnswer = fmt.Errorf("%w: the server has not answered for %v", backend.ErrUnavailable, looksFor)
 
-// keeper is a manager at work. All of its times are differences on the monotonic
-// clock: a wall clock that jumps changes nothing.
+// keeper is a manager at work. It measures all times on the monotonic clock, so a wall clock that
+// jumps changes nothing.
 type keeper struct {
 	Manager
 	store
-	orphans map[string]time.Time // witnesses without a job, since when
+	orphans map[string]time.Time // since when a witness has been without a job, by job ID
 	memory  memory
 	ages    *ages
-	heard   *bounded.Log // what tenants are warned of
-	leader  struct {     // the last note of who leads
+	heard   *bounded.Log // warnings that tenants can cause
+	leader  struct {     // the last note that says who leads, and when it was first seen
 		seq   uint64
 		since time.Time
 	}
@@ -151,32 +151,32 @@ type keeper struct {
 	making sync.Mutex // held while streams are made
 
 	mu          sync.Mutex
-	fingerprint string // of the key that witnesses are sealed with
+	fingerprint string // of the key that seals witnesses
 	dispatcher  *dispatcher
-	tenants     map[string]*tenant // that have streams, or are to have them
-	workers     map[string]seen    // by name, those that were heard of lately
-	states      []cluster.Worker   // what they said at the last look
+	tenants     map[string]*tenant // tenants that have streams or will get them, by name
+	workers     map[string]seen    // workers heard of lately, by name
+	states      []cluster.Worker   // what workers answered at the last look
 	silent      []string
 }
 
-// tenant is what a keeper knows of one.
+// tenant is what a keeper knows of one tenant.
 type tenant struct {
-	retired bool                 // it is not let in any more
-	idle    time.Time            // since when a retired one has no jobs
-	taken   map[string]time.Time // results that may go, since when
+	retired bool                 // it is no longer let in
+	idle    time.Time            // since when a retired tenant has had no jobs
+	taken   map[string]time.Time // when results were taken, by job ID; release removes them
 
-	survey   cluster.Status // of its streams, and when that was looked up
+	survey   cluster.Status // what its streams said of its status, and when
 	surveyed time.Time
 }
 
-// everybody returns the tenants that have streams.
+// everybody returns the names of the tenants that have streams.
 func (k *keeper) everybody() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Sorted(maps.Keys(k.tenants))
 }
 
-// retired reports whether a tenant is not let in any more.
+// retired reports whether a tenant is no longer let in.
 func (k *keeper) retired(name string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -184,14 +184,14 @@ func (k *keeper) retired(name string) bool {
 	return t != nil && t.retired
 }
 
-// seen is a worker that was heard of.
+// seen is what a keeper knows of a worker.
 type seen struct {
-	jobs     int // at a time
+	jobs     int // how many it takes at a time
 	draining bool
 	at       time.Time
 }
 
-// here notes a worker that begins.
+// here notes a worker that starts.
 func (k *keeper) here(m *nats.Msg) {
 	var s cluster.Worker
 	if err := json.Unmarshal(m.Data, &s); err != nil || !wire.Name.MatchString(s.Name) {
@@ -202,8 +202,8 @@ func (k *keeper) here(m *nats.Msg) {
 	k.workers[s.Name] = seen{s.Jobs, s.Draining, time.Now()}
 }
 
-// count notes the workers that have answered and those that are connected, and returns how
-// many jobs all can have at a time that were heard of lately.
+// count notes the workers that have answered and those that are connected. It returns how many jobs
+// the workers heard of lately can have at a time, all together.
 func (k *keeper) count(states []cluster.Worker, silent []string, now time.Time) (slots int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -240,7 +240,7 @@ func (k *keeper) look(ctx, run context.Context) error {
 	return k.act(ctx, v, p)
 }
 
-// observe looks at workers, the workers' consumer and the streams.
+// observe looks at the workers, the workers' consumer and the streams.
 func (k *keeper) observe(ctx context.Context) (v view, err error) {
 	if v.workers, v.silent, err = cluster.Workers(ctx, k.link.Conn); err != nil {
 		return v, err
@@ -278,8 +278,8 @@ func (k *keeper) observe(ctx context.Context) (v view, err error) {
 	return v, nil
 }
 
-// complete asks for those of the cluster's streams that are not among found, as one that has no
-// leader is not, and returns jetstream.ErrStreamNotFound if one is not there.
+// complete asks for those of the cluster's streams that are missing in found, which lacks a stream
+// without a leader. It returns jetstream.ErrStreamNotFound if a stream does not exist.
 func (k *keeper) complete(ctx context.Context, found []*jetstream.StreamInfo) error {
 	there := map[string]bool{}
 	for _, s := range found {
@@ -296,7 +296,7 @@ func (k *keeper) complete(ctx context.Context, found []*jetstream.StreamInfo) er
 	return nil
 }
 
-// act does what a look has come to. The dispatcher is told what the look has seen.
+// act does what a look has decided. It also tells the dispatcher what the look has seen.
 func (k *keeper) act(ctx context.Context, v view, p plan) error {
 	if p.remake {
 		k.Log.Warn("cluster: streams are missing and made anew", "problem", v.missing)
@@ -339,7 +339,7 @@ func (k *keeper) rebuild(ctx context.Context, slots int) error {
 	return k.consumer(ctx, slots)
 }
 
-// tidy removes what nobody needs any more, and hands out what was lost.
+// tidy removes what nobody needs any more, and hands out again what was lost.
 func (k *keeper) tidy(ctx context.Context, d *dispatcher, now time.Time, p plan) error {
 	if p.release {
 		if err := k.release(ctx, now); err != nil {
@@ -357,7 +357,7 @@ func (k *keeper) tidy(ctx context.Context, d *dispatcher, now time.Time, p plan)
 	return nil
 }
 
-// figure tells what this manager knows of the cluster.
+// figure calls Figures with what this manager knows of the cluster.
 func (k *keeper) figure(d *dispatcher, v view) {
 	if k.Figures == nil {
 		return
@@ -377,7 +377,7 @@ func (k *keeper) figure(d *dispatcher, v view) {
 			Name: strings.TrimPrefix(kind, "pippin_"), Tenant: tenant, Messages: s.State.Msgs, Bytes: s.State.Bytes, Room: s.Config.MaxBytes,
 		}
 		if k.retired(tenant) {
-			stored.Room = 0 // it may have what it holds
+			stored.Room = 0 // it keeps what it holds and gets no more
 		}
 		f.Streams = append(f.Streams, stored)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
-// TestServersThatDoNotFit: on a server without JetStream, or with another's streams of
-// these names, the manager says so and ends.
+// TestServersThatDoNotFit: on a server without JetStream, or one that has other streams with these
+// names, the manager says so and ends.
 func TestServersThatDoNotFit(t *testing.T) {
 	for _, k := range []struct {
 		name, says string

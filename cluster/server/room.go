@@ -18,20 +18,20 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// roomFile is the file in a server's folder that says how many bytes its streams may have
+// roomFile is the file in a server's folder that keeps how many bytes its streams may have
 // together.
 const roomFile = "room"
 
-// unbounded is what NATS is told to have at its start. The streams of a folder are there
-// before this package can ask how much they reserve.
+// unbounded is the limit that NATS gets when it starts. Its folder's streams are there before this
+// package can ask how much they reserve.
 const unbounded = 1 << 60
 
-// freeOn asks how many bytes are free below a folder. Tests replace it.
+// freeOn returns how many bytes are free below a folder. Tests replace it.
 var freeOn = files.Free
 
-// makeRoom decides how many bytes the streams may have, keeps that in the folder and tells
-// NATS. Without Config.Room it is what the folder has kept. Where the disk no longer
-// has so much, the log says so, and a room that was kept is smaller for this run.
+// makeRoom decides how many bytes the streams may have, keeps the number in the folder and tells
+// NATS. Without Config.Room it takes the number that the folder keeps. If the disk no longer has
+// that much, it says so in the log; a number that was kept is then lowered for this run.
 func (s *Server) makeRoom(cfg Config, store string) error {
 	kept, err := keptRoom(cfg.Dir)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Server) makeRoom(cfg Config, store string) error {
 	if s.room == 0 {
 		return nil // the system does not say what is free
 	}
-	// Streams that have more are made smaller by the manager, and may be until then.
+	// The manager shrinks streams that have more. Until then they may have it.
 	account, err := s.nats.LookupAccount(ours)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *Server) makeRoom(cfg Config, store string) error {
 	}})
 }
 
-// keptRoom returns the room that a folder has kept, 0 if it is new.
+// keptRoom returns the number of bytes that a folder keeps, or 0 if it is new.
 func keptRoom(dir string) (int64, error) {
 	path := filepath.Join(dir, roomFile)
 	text, err := os.ReadFile(path)

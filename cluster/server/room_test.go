@@ -16,16 +16,16 @@ import (
 	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
-// TestRoomIsKept starts a folder's server again and again, with more and less free disk,
-// with another room and without the file that earlier versions did not write.
+// TestRoomIsKept starts a server in one folder again and again: with more and less free disk, with
+// another room, and without the file that earlier versions did not write.
 func TestRoomIsKept(t *testing.T) {
 	dir := quickdir.New(t)
 	var free uint64
 	defer func(f func(string) (uint64, bool)) { freeOn = f }(freeOn)
 	freeOn = func(string) (uint64, bool) { return free, true }
 
-	// up starts the server and its manager, stores something, and returns the room, what
-	// the jobs may take of it, and what was logged.
+	// up starts the server and its manager and stores something. It returns the room, how much of
+	// it the jobs may take, and what was logged.
 	up := func(cfg Config) (room, jobs int64, said string) {
 		t.Helper()
 		var log bytes.Buffer
@@ -108,7 +108,7 @@ func TestRoomIsKept(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, roomFile)); err != nil {
 		t.Fatal(err)
 	}
-	free = 4 * GiB // half of it is less than the streams reserve
+	free = 4 * GiB // half of this is less than the streams reserve
 	if got, _, _ := up(Config{}); got < 3*GiB-200 || got > 3*GiB {
 		t.Errorf("an earlier version's folder has a room of %d", got)
 	}

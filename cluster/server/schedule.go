@@ -9,19 +9,22 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// schedule decides whose job is next. Clients have virtual time: a job moves its client's
-// forward by what the job costs, divided by the client's share, and the client that is
-// least far is next (start-time fair queueing; Goyal, Vin and Cheng 1996). So clients that
-// have work get cards in proportion to their shares, whatever their jobs cost, and what
-// one does not use goes to the others. Among the jobs of one client the highest priority
-// is next, then the earliest deadline, then the one that came first.
+// schedule decides which job is next.
+//
+// Between clients virtual time decides. A job moves its client's time forward by the job's cost
+// divided by the client's share, and the client whose time is least is next (start-time fair
+// queueing; Goyal, Vin and Cheng 1996). So clients that have work get cards in proportion to their
+// shares, whatever their jobs cost. What one client does not use goes to the others.
+//
+// Among the jobs of one client the highest priority is next, then the earliest deadline, then the
+// job that came first.
 //
 // A schedule has no clock and does no I/O.
 type schedule struct {
-	shares  map[string]float64 // reserved for a tenant, of 1
+	shares  map[string]float64 // by tenant: the part of 1 that is reserved for it
 	clients map[string]*client
-	out     map[string]turn // jobs that were begun, by ID
-	now     float64         // virtual time of the client that was served last
+	out     map[string]turn // jobs begun and not ended, by ID
+	now     float64         // virtual time of the client served last
 }
 
 // client is what a schedule knows of a tenant.
@@ -29,11 +32,11 @@ type client struct {
 	tenant string
 	jobs   jobQueue
 	at     float64 // its virtual time
-	mean   float64 // of what its jobs cost, in milliseconds; 0 while none has ended
-	out    int     // jobs that were begun and have not ended
+	mean   float64 // mean cost of its jobs in milliseconds; 0 until one has ended
+	out    int     // jobs begun and not ended
 }
 
-// turn is what a client was charged with when its job was begun.
+// turn is what a client was charged when its job was begun.
 type turn struct {
 	client   *client
 	estimate float64
@@ -45,22 +48,22 @@ type waiting struct {
 	job   wire.Job
 	seq   uint64    // in the stream of the queue
 	since time.Time // when it was queued, by this process's clock
-	until time.Time // when it is too late to begin it, by the same; never if it is zero
+	until time.Time // after this it is too late to begin it, by the same clock; zero is never
 }
 
 // late reports whether it is too late to begin the job.
 func (w *waiting) late(now time.Time) bool { return !w.until.IsZero() && now.After(w.until) }
 
-// newSchedule takes shares of tenants, of 1.
+// newSchedule returns an empty schedule. shares are parts of 1, by tenant.
 func newSchedule(shares map[string]float64) *schedule {
 	return &schedule{shares: shares, clients: map[string]*client{}, out: map[string]turn{}}
 }
 
-// unknownCost is what the first jobs of all count as.
+// unknownCost is the cost assumed for a client's jobs until one has ended.
 const unknownCost = 1 // ms
 
-// leftOver is the weight of clients without a share where all is reserved: they get what
-// the others do not use.
+// leftOver is the weight that clients without a share divide if everything is reserved: they get
+// what the others do not use.
 const leftOver = 1e-6
 
 func (s *schedule) client(tenant string) *client {
@@ -79,12 +82,12 @@ func (c *client) active() bool { return c.out > 0 || len(c.jobs) > 0 }
 func (s *schedule) add(w *waiting) {
 	c := s.client(wire.TenantOfJob(w.job.ID))
 	if !c.active() {
-		c.at = max(c.at, s.now) // nothing is saved up by not asking
+		c.at = max(c.at, s.now) // idle time is not saved up
 	}
 	heap.Push(&c.jobs, w)
 }
 
-// weight returns the share of a client, of 1: its own, or an equal part of what is not
+// weight returns the weight of a client, a part of 1: its share, or an equal part of what is not
 // reserved for others.
 func (s *schedule) weight(c *client) float64 {
 	if share, has := s.shares[c.tenant]; has {
@@ -102,7 +105,7 @@ func (s *schedule) weight(c *client) float64 {
 	return max(rest, leftOver) / float64(others)
 }
 
-// next takes the next job from the queue, nil if there is none, and charges its client.
+// next takes the next job from the queue and charges its client. It returns nil if there is none.
 func (s *schedule) next() *waiting {
 	var c *client
 	for _, other := range s.clients {
@@ -130,8 +133,8 @@ func (s *schedule) begin(c *client, id string) {
 	s.out[id] = t
 }
 
-// ended notes that a job has ended, and what it cost. Jobs that were not begun here, as
-// before a restart, count too.
+// ended notes that a job has ended, and its cost in milliseconds. Jobs that this schedule has not
+// begun, such as those from before a restart, count too.
 func (s *schedule) ended(id string, cost float64) {
 	t, known := s.out[id]
 	if !known {
@@ -142,7 +145,7 @@ func (s *schedule) ended(id string, cost float64) {
 	delete(s.out, id)
 	t.client.out--
 	t.client.at += (cost - t.estimate) / t.weight
-	const part = 0.1 // of the newest in the mean
+	const part = 0.1 // weight of the newest cost in the mean
 	if t.client.mean == 0 {
 		t.client.mean = cost
 	} else if cost > 0 {
@@ -150,7 +153,7 @@ func (s *schedule) ended(id string, cost float64) {
 	}
 }
 
-// remove takes a job from the queue that is not to be begun, nil if it is not there.
+// remove takes a job from the queue that must not be begun. It returns nil if it is not there.
 func (s *schedule) remove(id string) *waiting {
 	c := s.client(wire.TenantOfJob(id))
 	i := slices.IndexFunc(c.jobs, func(w *waiting) bool { return w.job.ID == id })
@@ -160,7 +163,7 @@ func (s *schedule) remove(id string) *waiting {
 	return heap.Remove(&c.jobs, i).(*waiting)
 }
 
-// late takes those from the queue that are too late to be begun.
+// late takes the jobs from the queue that are too late to be begun.
 func (s *schedule) late(now time.Time) (all []*waiting) {
 	for _, c := range s.clients {
 		n := len(all)
@@ -186,7 +189,7 @@ func (s *schedule) waits() (n int) {
 	return n
 }
 
-// jobQueue is a heap, the next job first.
+// jobQueue is a heap of jobs. The first one is next.
 type jobQueue []*waiting
 
 func (q jobQueue) Len() int      { return len(q) }
@@ -196,7 +199,7 @@ func (q jobQueue) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), earlier(a.until, b.until), cmp.Compare(a.seq, b.seq)) < 0
 }
 
-// earlier compares deadlines; without one is last.
+// earlier compares deadlines. A zero time is no deadline and comes last.
 func earlier(a, b time.Time) int {
 	switch {
 	case a.IsZero() && b.IsZero():

@@ -45,8 +45,8 @@ func TestOrderOfJobs(t *testing.T) {
 	}
 }
 
-// TestShares: clients that always have work get the cards' time by their shares, though
-// their jobs cost differently; those without a share divide what is left.
+// TestShares: clients that always have work get the cards' time in proportion to their shares, even
+// if their jobs cost differently. Clients without a share divide what is left.
 func TestShares(t *testing.T) {
 	cost := map[string]float64{"alice": 400, "bob": 25, "carol": 100, "dave": 10}
 	for name, k := range map[string]struct {
@@ -67,7 +67,7 @@ func TestShares(t *testing.T) {
 					n++
 				}
 			}
-			var cards []*waiting // four of them, each with a job
+			var cards []*waiting // four cards, each with a job
 			for range 20000 {
 				for len(cards) < 4 {
 					cards = append(cards, s.next())
@@ -92,8 +92,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestIdlenessIsNotSaved: a client that comes late gets its share from then on and not
-// all cards at once.
+// TestIdlenessIsNotSaved: a client that comes late gets its share from then on, not all cards at
+// once.
 func TestIdlenessIsNotSaved(t *testing.T) {
 	s := newSchedule(nil)
 	for i := range 2000 {
@@ -117,8 +117,8 @@ func TestIdlenessIsNotSaved(t *testing.T) {
 	}
 }
 
-// TestManyLate: jobs that are all too late are taken out in time that grows as their number does,
-// and those that are not stay in order.
+// TestManyLate: the time to take out late jobs grows no faster than their number. Jobs that are not
+// late stay in order.
 func TestManyLate(t *testing.T) {
 	s, now := newSchedule(nil), time.Unix(100, 0)
 	const jobs = 100_000
@@ -129,7 +129,7 @@ func TestManyLate(t *testing.T) {
 	if late := s.late(now); len(late) != jobs/2 {
 		t.Errorf("%d jobs are late", len(late))
 	}
-	if took := time.Since(began); took > 5*time.Second { // one search for each took a minute
+	if took := time.Since(began); took > 5*time.Second { // it took a minute with one search for each job
 		t.Errorf("it took %v", took)
 	}
 	for i := 1; i < 9; i += 2 {

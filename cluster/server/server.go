@@ -1,6 +1,6 @@
-// Package server is the middle of a proving cluster: a NATS server with JetStream in
-// this process (Start), and what keeps the streams of a cluster in order wherever
-// their server is (Manage). Clients and workers do without this package.
+// Package server is the middle of a proving cluster. Start runs a NATS server with JetStream in
+// this process. A Manager keeps the streams of a cluster in order, wherever its server runs.
+// Clients and workers do without this package.
 package server
 
 import (
@@ -28,43 +28,43 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// Config configures a server. Its zero value but for Dir is one on loopback.
+// Config configures a server. With Dir alone it is a server on loopback.
 type Config struct {
-	// Dir is the folder of streams, keys and tickets, the user's alone.
+	// Dir is the folder of streams, keys and tickets. Only its user may read it.
 	Dir string
-	// Listen is HOST:PORT, 127.0.0.1:4222 when it is empty; port 0 takes a free
-	// one. Anything but a loopback address is served by TLS only.
+	// Listen is HOST:PORT; empty means 127.0.0.1:4222, and port 0 a free one. The server speaks
+	// only TLS, unless Listen and all Hosts are loopback addresses.
 	Listen string
-	// Hosts are the names and addresses by which others reach the server, for its
-	// certificate and the tickets. The first one is the tickets'. Listen's host
-	// when there are none.
+	// Hosts are the names and addresses by which others reach the server. They are in its
+	// certificate. The first one is in the tickets; with Peers all are. Empty means the host of
+	// Listen.
 	Hosts []string
-	// Clients are the names of clients with tickets of their own, in files that TicketOf
-	// names. None sees the jobs, keys or proofs of another. Whoever is not listed any
-	// more is not let in.
+	// Clients are the names of clients that get a ticket each, in files that TicketOf names. None
+	// of them sees the jobs, keys or proofs of another. A client that is no longer listed is no
+	// longer let in.
 	Clients []string
-	// Shares are parts of the cards' time, of 1, that are reserved for clients in
-	// Clients, together at most 1. Clients without one divide what is left.
+	// Shares are the parts of 1 of the cards' time that are reserved for clients in Clients,
+	// together at most 1. Clients without one divide what is left.
 	Shares map[string]float64
-	// Workers are the names of workers with tickets of their own, in files that
-	// WorkerTicketOf names. Whoever is not listed any more is not let in.
+	// Workers are the names of workers that get a ticket each, in files that WorkerTicketOf names.
+	// A worker that is no longer listed is no longer let in.
 	Workers []string
-	// Peers are addresses, HOST:PORT, at which the other servers of this cluster listen for
-	// each other; then streams are on three servers, or all if there are fewer, and one may
-	// be away. Each server has a Dir of its own with a copy of the first one's identity.json,
-	// the same Hosts, in which a host may have a port, and a Name.
+	// Peers are the addresses, HOST:PORT, at which the other servers of this cluster listen for
+	// each other. With Peers, each stream is on three servers, or on all if there are fewer, and
+	// one server may be away. Each server needs its own Dir with a copy of the first one's
+	// identity.json, the same Hosts, in which a host may have a port, and its own Name.
 	Peers []string
-	// ListenPeers is the address for the others, with Peers.
+	// ListenPeers is the address at which the server listens for Peers.
 	ListenPeers string
-	// Name is this server's among its peers, "pippin" when it is empty.
+	// Name is the name of this server among its peers; empty means "pippin".
 	Name string
-	// Rotate makes new tickets and a new key for witnesses, and lets in none of the old
-	// tickets. Workers with new ones still open what was sealed before.
+	// Rotate makes new tickets and a new key for witnesses. The old tickets are no longer let in.
+	// Workers with new tickets still open what was sealed before.
 	Rotate bool
-	// Room is the most bytes on disk, and is kept in Dir. When it is 0 it is the one
-	// kept there; a new folder gets half of what is free.
+	// Room is the most bytes on disk. The folder keeps it: 0 means the number that is kept there. A
+	// new folder gets half of what is free.
 	Room int64
-	// Log has what the server says; nil is nowhere.
+	// Log gets what the server says. With nil nothing is logged.
 	Log *slog.Logger
 }
 
@@ -74,17 +74,17 @@ type Server struct {
 	shutdown func() // returns when nats has ended
 	room     int64
 	dir      string
-	listen   string // address at which this machine reaches it
+	listen   string // address by which this machine reaches it
 
 	name     string
 	replicas int
 
-	names  map[string]string  // of tenants
-	shares map[string]float64 // of tenants
+	names  map[string]string  // of clients, by tenant
+	shares map[string]float64 // parts of 1, by tenant
 
 	log          *slog.Logger // may be nil
 	id           *identity
-	secure       bool // TLS is spoken
+	secure       bool // it speaks TLS
 	certificate  shown
 	writeTickets func() error
 	stopped      chan struct{} // closed by Stop
@@ -92,8 +92,8 @@ type Server struct {
 	renews       sync.WaitGroup
 }
 
-// Start starts a server, which has recovered its streams and written its tickets when
-// this returns. Errors wrap backend.ErrInvalidInput or backend.ErrUnavailable.
+// Start starts a server. It returns when the server has recovered its streams and written its
+// tickets. Errors wrap backend.ErrInvalidInput or backend.ErrUnavailable.
 func Start(cfg Config) (*Server, error) {
 	if cfg.Listen == "" {
 		cfg.Listen = "127.0.0.1:4222"
@@ -113,7 +113,7 @@ func Start(cfg Config) (*Server, error) {
 		}
 		cfg.Hosts = []string{host}
 	}
-	// Whoever is sent to another address than loopback must find TLS there.
+	// Whoever connects to an address other than loopback must find TLS there.
 	secure := !wire.Loopback(host) || slices.ContainsFunc(cfg.Hosts, func(h string) bool { return !wire.Loopback(hostOf(h)) })
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -197,11 +197,11 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// maxPayload is the most bytes of a message.
+// maxPayload is the most bytes of one message.
 const maxPayload = 1 << 20
 
-// checkOld refuses the folder of a version in which all tenants shared streams. They are in the
-// account that NATS has where none is named.
+// checkOld refuses the folder of a version in which all tenants shared streams. Those streams are
+// in $G, the account that NATS uses if none is named.
 func checkOld(store string) error {
 	old, err := filepath.Glob(filepath.Join(store, "jetstream", "$G", "streams", "pippin_*"))
 	if err == nil && len(old) > 0 {
@@ -210,7 +210,7 @@ func checkOld(store string) error {
 	return err
 }
 
-// mostReplicas is on how many servers a stream is.
+// mostReplicas is the most servers that hold one stream.
 const mostReplicas = 3
 
 // hostOf returns the host of HOST or HOST:PORT.
@@ -221,8 +221,8 @@ func hostOf(s string) string {
 	return s
 }
 
-// addresses returns what is the tickets' URL: the first host, or all where they are servers
-// that are peers.
+// addresses returns the URL in the tickets: that of the first host, or those of all hosts if these
+// are peers.
 func addresses(scheme string, cfg Config, port int) string {
 	var all []string
 	for _, h := range cfg.Hosts {
@@ -237,7 +237,7 @@ func addresses(scheme string, cfg Config, port int) string {
 	return strings.Join(all, ",")
 }
 
-// routes has a server speak with its peers: by TLS, with the cluster's certificate on both
+// routes makes a server connect with its peers: by TLS, with the cluster's certificate on both
 // sides.
 func (s *Server) routes(opts *nats.Options, cfg Config) error {
 	host, port, err := net.SplitHostPort(cfg.ListenPeers)
@@ -260,7 +260,8 @@ func (s *Server) routes(opts *nats.Options, cfg Config) error {
 	return nil
 }
 
-// checkShares refuses shares of nobody, and more than there is.
+// checkShares refuses a share for a client that is not listed, a share that is not above 0, and
+// shares that are more than 1 together.
 func checkShares(clients []string, shares map[string]float64) error {
 	sum := 0.0
 	for name, share := range shares {
@@ -276,7 +277,7 @@ func checkShares(clients []string, shares map[string]float64) error {
 	return nil
 }
 
-// tenants returns the names and shares of the clients that have tickets of their own.
+// tenants returns the names of all clients, and the shares of those that have one, by tenant.
 func (id *identity) tenants(clients []string, shares map[string]float64) (names map[string]string, parts map[string]float64, err error) {
 	names, parts = map[string]string{}, map[string]float64{}
 	for name, seed := range id.clientSeeds(clients) {
@@ -292,36 +293,36 @@ func (id *identity) tenants(clients []string, shares map[string]float64) (names 
 	return names, parts, nil
 }
 
-// Tenants returns what clients are called and which shares are theirs, by tenant, for
-// Manager.
+// Tenants returns the names of clients and the shares of those that have one, by tenant. A Manager
+// takes both.
 func (s *Server) Tenants() (names map[string]string, shares map[string]float64) {
 	return s.names, s.shares
 }
 
-// Ticket returns the ticket of a name, such as AdminTicket, for this machine: it reaches
-// the server where it listens, whether or not its host's name resolves here.
+// Ticket returns a ticket of the folder, such as AdminTicket, for use on this machine. It connects
+// to the address where the server listens, even if the host's name does not resolve here.
 func (s *Server) Ticket(name string) (wire.Ticket, error) {
 	t, err := wire.ReadTicket(filepath.Join(s.dir, name))
 	t.Dial = s.listen
 	return t, err
 }
 
-// Replicas returns on how many servers streams are, for Manager.
+// Replicas returns how many servers hold each stream. A Manager takes it.
 func (s *Server) Replicas() int { return s.replicas }
 
-// Name returns the server's name, for Manager.
+// Name returns the server's name. A Manager takes it.
 func (s *Server) Name() string { return s.name }
 
 // Room returns how many bytes the server may take on disk.
 func (s *Server) Room() int64 { return s.room }
 
-// catchesUp is how long a server among peers may be behind them, and how long a server may
-// take to make its streams.
+// catchesUp is how long a server may be behind its peers, and how long a server may take to make
+// its streams.
 const catchesUp = time.Minute
 
-// Wait returns when ctx ends, or with an error when the server has ended or cannot
-// write a stream any more, as after its disk was full, even when that has room again:
-// it is to be started again then.
+// Wait returns nil when ctx ends. It returns an error when the server has ended, or can no longer
+// write a stream, as after its disk was full. A server does not recover from that when the disk has
+// room again: start it again.
 func (s *Server) Wait(ctx context.Context) error {
 	well := time.Now()
 	for {
@@ -348,16 +349,16 @@ func (s *Server) Wait(ctx context.Context) error {
 	}
 }
 
-// How long NATS may take. When a disk is full its removal of messages from a stream may wait
-// for a lock that it has itself (PurgeEx, flushPendingMsgs and rebuildState of nats-server
-// 2.15.2's filestore), and its end waits for that.
+// How long NATS may take. When a disk is full, its removal of messages from a stream may wait for a
+// lock that it holds itself (PurgeEx, flushPendingMsgs and rebuildState in the filestore of
+// nats-server 2.15.2). Its shutdown then waits for the removal.
 const (
-	answersWithin  = 10 * time.Second // when it is asked how it is
-	endsWithin     = 30 * time.Second // in order
-	endsWithinLost = 2 * time.Second  // without its store, in which nothing is written any more
+	answersWithin  = 10 * time.Second // to say how it is
+	endsWithin     = 30 * time.Second // to shut down with its store
+	endsWithinLost = 2 * time.Second  // to shut down without its store, which is no longer written
 )
 
-// inTime returns what f returns, or false when it has not returned in time.
+// inTime returns the result of f, or false if f has not returned in time. f then goes on by itself.
 func inTime[T any](f func() T, within time.Duration) (v T, in bool) {
 	said := make(chan T, 1)
 	go func() { said <- f() }()
@@ -369,12 +370,11 @@ func inTime[T any](f func() T, within time.Duration) (v T, in bool) {
 	}
 }
 
-// hasStore reports whether the server runs and has not given up its store.
+// hasStore reports whether the server runs and still uses its store.
 func (s *Server) hasStore() bool { return s.nats.Running() && s.nats.JetStreamEnabled() }
 
-// making tells whether a stream of the cluster is not there. The server calls itself ill while
-// it makes one, since the stream's folder is there first, and a slow disk takes seconds for
-// the rest.
+// making reports whether a stream of the cluster is missing. NATS calls itself ill while it makes a
+// stream, because it makes the stream's folder first, and a slow disk takes seconds for the rest.
 func (s *Server) making() bool {
 	lacks, in := inTime(func() bool {
 		info, err := s.nats.Jsz(nil)
@@ -383,11 +383,11 @@ func (s *Server) making() bool {
 	return in && lacks
 }
 
-// Healthy returns an error if the server has ended or has lost its store. Of a server among
-// peers streams may be behind.
+// Healthy returns an error if the server has ended or has lost its store. Streams of a server among
+// peers may be behind: that is no error here, CaughtUp reports it.
 func (s *Server) Healthy() error {
 	lost := fmt.Errorf("%w: the server has lost its store, is the disk of %s full?", backend.ErrUnavailable, s.dir)
-	if !s.hasStore() { // the health of the server only does not say so
+	if !s.hasStore() { // JSServerOnly does not report this
 		return lost
 	}
 	if problem := s.health(&nats.HealthzOptions{JSServerOnly: s.replicas > 1}); problem != nil {
@@ -396,7 +396,8 @@ func (s *Server) Healthy() error {
 	return nil
 }
 
-// health returns what NATS says is wrong with the server, or that it does not answer.
+// health returns an error with what NATS says is wrong with the server, or one that says that NATS
+// does not answer.
 func (s *Server) health(of *nats.HealthzOptions) error {
 	h, in := inTime(func() *nats.HealthStatus { return s.nats.Healthz(of) }, answersWithin)
 	switch {
@@ -408,8 +409,8 @@ func (s *Server) health(of *nats.HealthzOptions) error {
 	return nil
 }
 
-// CaughtUp returns an error while streams of this server among peers are behind the others'.
-// The next one may be taken away when it is nil.
+// CaughtUp returns an error while streams of this server are behind those of its peers. When it
+// returns nil, the next server may be taken away.
 func (s *Server) CaughtUp() error {
 	if problem := s.health(nil); problem != nil {
 		return fmt.Errorf("%w: the server is behind its peers: %w", backend.ErrUnavailable, problem)
@@ -417,8 +418,8 @@ func (s *Server) CaughtUp() error {
 	return nil
 }
 
-// Stop ends the server and returns when it has ended, or has not within half a minute: then
-// the process is to end. What was accepted is on the disk.
+// Stop shuts the server down. It returns when the server has ended, and after half a minute even if
+// it has not: end the process then. What the server has accepted is on the disk.
 func (s *Server) Stop() {
 	s.stop()
 	s.renews.Wait()
@@ -431,13 +432,14 @@ func (s *Server) Stop() {
 	}
 }
 
-// logger has the server's log go to ours.
+// logger passes what NATS logs to the server's log.
 type logger struct {
 	log   *slog.Logger
-	heard *bounded.Log // what NATS says of connections, which whoever connects can repeat
+	heard *bounded.Log // bounded: what NATS says of connections, because whoever connects can make it say more
 }
 
-// ofConnection is in what NATS says of one: each subject that it may not use, for example.
+// ofConnection is part of each line that NATS logs of a connection, such as one for each subject
+// that it may not use.
 const ofConnection = " - cid:"
 
 func (l logger) Noticef(f string, v ...any) { l.log.Debug("nats: " + fmt.Sprintf(f, v...)) }

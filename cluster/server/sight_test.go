@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestSight: what is seen once after a long time has not been there for that long.
+// TestSight: a fault that is seen once, long after the look before, has not lasted for that long.
 func TestSight(t *testing.T) {
 	var s sight
 	now := time.Now()

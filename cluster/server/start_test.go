@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
-// TestAddressIsTaken: a second server at an address does not wait for the first to end.
+// TestAddressIsTaken: a second server at an address fails and does not wait for the first to end.
 func TestAddressIsTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,7 +33,7 @@ func TestAddressIsTaken(t *testing.T) {
 }
 
 // TestOldFolder: the folder of a version whose tenants shared streams is refused, in one line that
-// says what to do, and nothing in it changes.
+// says what to do. Nothing in the folder changes.
 func TestOldFolder(t *testing.T) {
 	dir := quickdir.New(t)
 	old := filepath.Join(dir, "jetstream", "jetstream", "$G", "streams", "pippin_queue")
@@ -49,8 +49,8 @@ func TestOldFolder(t *testing.T) {
 	}
 }
 
-// TestSlowStreams: a server on a slow disk makes its streams for seconds. Each one's folder is
-// there before it, and the server does not end for that.
+// TestSlowStreams: a server on a slow disk takes seconds to make its streams, and each one's folder
+// is there before it. The server does not end for that.
 func TestSlowStreams(t *testing.T) {
 	dir := quickdir.New(t)
 	s, err := server.Start(server.Config{Dir: dir, Listen: "127.0.0.1:0", Room: 1 << 30})

@@ -12,10 +12,10 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// store is the streams of a cluster, as a manager and its dispatcher ask for them.
+// store reads the streams of a cluster for a manager and its dispatcher.
 type store struct{ link *wire.Link }
 
-// stream returns a stream, which must exist.
+// stream returns a stream. It fails with backend.ErrUnavailable if the stream does not exist.
 func (s store) stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	found, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return s.link.JS.Stream(ctx, name) })
 	if err != nil {
@@ -24,7 +24,7 @@ func (s store) stream(ctx context.Context, name string) (jetstream.Stream, error
 	return found, nil
 }
 
-// note returns a note, nil if there is none.
+// note returns a note, or nil if there is none.
 func (s store) note(ctx context.Context, name string) (*jetstream.RawStreamMsg, error) {
 	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return s.link.Last(ctx, wire.NotesPrefix+name)
@@ -35,7 +35,7 @@ func (s store) note(ctx context.Context, name string) (*jetstream.RawStreamMsg, 
 	return m, err
 }
 
-// present returns the jobs of a tenant that wait or are handed out.
+// present returns the IDs of a tenant's jobs that wait or are handed out.
 func (s store) present(ctx context.Context, tenant string) (map[string]bool, error) {
 	all := map[string]bool{}
 	for _, prefix := range []string{wire.QueuePrefix, wire.JobsPrefix} {
@@ -48,12 +48,12 @@ func (s store) present(ctx context.Context, tenant string) (map[string]bool, err
 	return all, nil
 }
 
-// idsOf returns the IDs of a tenant's jobs that are in the subjects that begin with a prefix.
+// idsOf returns the IDs of a tenant's jobs that are in subjects with a prefix.
 func (s store) idsOf(ctx context.Context, prefix, tenant string) (map[string]bool, error) {
 	return s.idsIn(ctx, wire.StreamOf(prefix+tenant+"."), prefix, prefix+tenant+".>")
 }
 
-// ids returns those of all jobs in a stream.
+// ids returns the IDs of all tenants' jobs that are in subjects of a stream with a prefix.
 func (s store) ids(ctx context.Context, stream, prefix string) (map[string]bool, error) {
 	return s.idsIn(ctx, stream, prefix, prefix+">")
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// wanted returns the configurations of all streams of the cluster, as if they held nothing yet.
+// wanted returns the configurations of all streams that the cluster needs, without regard to what
+// they hold now.
 func (k *keeper) wanted() []jetstream.StreamConfig {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -31,11 +32,12 @@ func (k *keeper) wanted() []jetstream.StreamConfig {
 	return streams
 }
 
-// leastPart is the least part of the room that a tenant gets, of that of one with everything.
+// leastPart is the least part of 1 that a tenant gets of the room.
 const leastPart = 0.02
 
-// parts divides the room between tenants: whoever has a share of the cards' time has as much of
-// the room, the others divide the rest, and nobody has nothing.
+// parts divides the room between tenants. A tenant with a share of the cards' time gets the same
+// share of the room. The others divide the rest. Each gets leastPart at least, before all parts are
+// scaled to 1 together.
 func parts(tenants []string, shares map[string]float64) map[string]float64 {
 	rest, others := 1.0, 0
 	for _, name := range tenants {
@@ -60,14 +62,14 @@ func parts(tenants []string, shares map[string]float64) map[string]float64 {
 	return parts
 }
 
-// forLast is what the streams of ends and of dead jobs of a tenant may take that is not let in any
-// more, beside what they hold: for its jobs that are still proved.
+// forLast is how many bytes the streams of ends and of dead jobs of a retired tenant may grow
+// beyond what they hold: its last jobs are still proved.
 const forLast = 4 << 20
 
-// ensure makes the streams and the consumer that are not there, as after a restart
-// of the server, which keeps Tries in memory only. Streams that have another part of the
-// room than before get theirs, but none less than it holds. Those that shrink go first,
-// since together they may never reserve more than the server has.
+// ensure makes the streams and the consumer that are missing. After a restart of the server Tries
+// is missing, which is in memory only. A stream whose part of the room has changed gets the new
+// part, but not less than it holds. Streams that shrink go first, because all streams together may
+// never reserve more than the server has.
 func (k *keeper) ensure(ctx context.Context) error {
 	k.making.Lock()
 	defer k.making.Unlock()
@@ -105,7 +107,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	return k.consumer(ctx, 1)
 }
 
-// keepWhatIsThere changes what a stream is to be by what it is now.
+// keepWhatIsThere adapts the configuration of a stream to what the stream is and holds now.
 func (k *keeper) keepWhatIsThere(ctx context.Context, cfg *jetstream.StreamConfig, old jetstream.StreamInfo) error {
 	kind, name := wire.Apart(cfg.Name)
 	if cfg.MaxBytes > 0 {
@@ -125,14 +127,14 @@ func (k *keeper) keepWhatIsThere(ctx context.Context, cfg *jetstream.StreamConfi
 		k.fingerprint = cmp.Or(k.Ticket.Fingerprint, before)
 		k.mu.Unlock()
 	case cfg.Name == wire.Tries && old.Config.Name != "" && old.Config.Storage != cfg.Storage:
-		// One server has become three, or the other way round. Tries are counted anew.
+		// One server has become three, or three one. Tries are counted anew.
 		return k.remove(ctx, cfg.Name)
 	}
 	return nil
 }
 
-// existing returns the streams that there are, and notes the tenants whose they are: those that are
-// not listed are not let in any more.
+// existing returns the streams that exist, and notes their tenants. Those that are not listed are
+// marked as retired.
 func (k *keeper) existing(ctx context.Context) (map[string]jetstream.StreamInfo, error) {
 	names, err := wire.Ask(ctx, func(ctx context.Context) (all []string, err error) {
 		found := k.link.JS.StreamNames(ctx, jetstream.WithStreamListSubject(wire.Prefix+">"))
@@ -173,7 +175,7 @@ func (k *keeper) existing(ctx context.Context) (map[string]jetstream.StreamInfo,
 	return all, nil
 }
 
-// errOld is what streams of a version before tenants had their own are refused with.
+// errOld refuses the streams of a version in which all tenants shared them.
 var errOld = fmt.Errorf("%w: the streams are of an older version of pippin, in which tenants shared them. "+
 	"Let that version end its jobs and clients take their results, then remove its streams "+
 	"(of msm cluster up: the folder jetstream in --dir) and start this one. Tickets stay as they are; "+
@@ -191,7 +193,7 @@ func (k *keeper) remove(ctx context.Context, stream string) error {
 	return err
 }
 
-// welcome makes the streams of a tenant, if they are not there, and has its jobs handed out.
+// welcome makes the streams of a tenant if they are missing, and starts to hand out its jobs.
 func (k *keeper) welcome(ctx context.Context, name string) error {
 	k.mu.Lock()
 	_, known := k.tenants[name]
@@ -213,8 +215,8 @@ func (k *keeper) welcome(ctx context.Context, name string) error {
 	return nil
 }
 
-// consumer makes or changes the workers' consumer. It leaves at most inHand jobs with workers at a
-// time.
+// consumer makes or changes the workers' consumer, which leaves at most inHand jobs with workers at
+// a time.
 func (k *keeper) consumer(ctx context.Context, inHand int) error {
 	_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
 		return k.link.JS.CreateOrUpdateConsumer(ctx, wire.Jobs, wire.Consumer(inHand))

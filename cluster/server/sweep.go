@@ -7,8 +7,8 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// release removes results that clients have taken, some time ago and with their job gone:
-// as long as a job is there, its end keeps it from being done again.
+// release removes results that clients took longer than Linger ago. A result stays while its job is
+// there, because it keeps the job from being done again, and while another job waits for it.
 func (k *keeper) release(ctx context.Context, now time.Time) error {
 	due := map[string][]string{} // by tenant
 	k.mu.Lock()
@@ -58,18 +58,18 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// mostOrphans is how many witnesses of a tenant without a job are noted at a time. Others are when
-// some of these are gone.
+// mostOrphans bounds how many witnesses without a job are noted of one tenant. Others are noted
+// when some of these are gone.
 const mostOrphans = 100_000
 
-// sweepWitnesses removes a tenant's witnesses whose job is not there: those of clients that died
-// before they had a job. Those of dead jobs stay longer.
+// sweepWitnesses removes a tenant's witnesses that have no job. Clients left them that died before
+// they stored the job. Witnesses of dead jobs stay longer.
 func (k *keeper) sweepWitnesses(ctx context.Context, name string, now time.Time) error {
 	witnesses, err := k.idsOf(ctx, wire.WitnessesPrefix, name)
 	if err != nil {
 		return err
 	}
-	// The jobs come second: one that comes between has its witness already.
+	// Jobs are read second: a job that is stored between the two reads has had its witness before.
 	jobs, err := k.present(ctx, name)
 	if err != nil {
 		return err
@@ -119,14 +119,13 @@ func (k *keeper) sweepWitnesses(ctx context.Context, name string, now time.Time)
 	return nil
 }
 
-// sweepTries removes the records of tries whose job is not there: those that a worker has written
-// after the job's end.
+// sweepTries removes records of tries that have no job. A worker wrote them after the job's end.
 func (k *keeper) sweepTries(ctx context.Context, name string) error {
 	tries, err := k.idsOf(ctx, wire.TriesPrefix, name)
 	if err != nil || len(tries) == 0 {
 		return err
 	}
-	jobs, err := k.present(ctx, name) // these come second, as above
+	jobs, err := k.present(ctx, name) // read second, as in sweepWitnesses
 	if err != nil {
 		return err
 	}
@@ -141,8 +140,7 @@ func (k *keeper) sweepTries(ctx context.Context, name string) error {
 	return nil
 }
 
-// retire removes the streams of a tenant that is not let in any more and has had no jobs for a
-// while.
+// retire removes the streams of a retired tenant that has had no jobs for Orphan.
 func (k *keeper) retire(ctx context.Context, name string, now time.Time) error {
 	d := k.leading()
 	if !k.retired(name) || d == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
-// TestStoreOfPeerIsLost: NATS gives up the store of a server among peers whose disk is full,
-// and does not take it up again: the server ends, so that it is started again. It was there
+// TestStoreOfPeerIsLost: when the disk of a server among peers is full, NATS gives up its store and
+// does not take it up again. The server must end then, so that it is started again. Once it ran on
 // without its store for ever, and did not end when it was told to.
 func TestStoreOfPeerIsLost(t *testing.T) {
 	var ports []string
@@ -29,7 +29,7 @@ func TestStoreOfPeerIsLost(t *testing.T) {
 	if err := s.Healthy(); err != nil {
 		t.Fatal("a server whose peers are away: ", err)
 	}
-	if err := s.nats.ShutdownJetStream(); err != nil { // as it does itself without space
+	if err := s.nats.ShutdownJetStream(); err != nil { // as NATS itself does when the disk is full
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -41,7 +41,7 @@ func TestStoreOfPeerIsLost(t *testing.T) {
 	defer shutdown()
 	never := make(chan struct{})
 	defer close(never)
-	s.shutdown = func() { <-never } // as NATS, which then may wait for itself
+	s.shutdown = func() { <-never } // as NATS, which may wait for itself then
 	began := time.Now()
 	s.Stop()
 	if took := time.Since(began); took > 20*time.Second {

@@ -29,27 +29,26 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// defaultSessions is Daemon.Sessions.
+// defaultSessions is the default of Daemon.Sessions.
 const defaultSessions = 64
 
-// The limits of time of a daemon.
+// Limits of time: see the fields hello, open and grace of daemon.
 const (
 	helloLimit = time.Second
 	openLimit  = 5 * time.Second
 	endLimit   = 10 * time.Second
 )
 
-// maxSilent is how many connections of one user may be there that have not yet said
-// what they have to say first.
+// maxSilent is how many connections of one user may wait that have not sent their first message.
 const maxSilent = 16
 
-// connectionFiles is how many descriptors a session has: of its socket, and of its calls.
+// connectionFiles is how many descriptors a session uses: one for its socket and one for its calls.
 const connectionFiles = 2
 
 // maxComplaints is how many lines about sessions are logged in a second.
 const maxComplaints = 8
 
-// daemon serves sessions of one backend.
+// daemon serves one backend to several sessions.
 type daemon struct {
 	wire.Daemon
 	group   int // -1 for none
@@ -57,32 +56,33 @@ type daemon struct {
 	options []grpc.ServerOption
 	shared  *tenancy.Shared
 	exit    func(code int)
-	hello   time.Duration // how long a host may take to say what it has to say first
+	hello   time.Duration // how long a host may take to send its first message
 	open    time.Duration // and then to call Open
-	grace   time.Duration // what calls that compute get when the daemon is told to end
-	// answers bounds arenas for answers. Their pages may be this process's: whoever made
-	// them can give them back to the system at any time, and they are written here.
+	grace   time.Duration // how long calls may go on computing when the daemon is told to end
+	// answers bounds the bytes of arenas for answers. Their pages may count as this process's: the
+	// host that made them can give them back to the system at any time, and writing an answer takes
+	// new ones.
 	answers *budget
-	calls   *budget // requests and replies that gRPC holds
+	calls   *budget // bytes of requests and replies that gRPC holds
 	files   *budget // descriptors
 
 	mu       sync.Mutex
 	sessions map[*server]serving
 	begun    int              // sessions
 	accounts map[int]*account // of users who are connected
-	users    atomic.Int64     // how many those are
+	users    atomic.Int64     // how many are connected
 	ending   bool
 	said     complaints
 	work     sync.WaitGroup
 }
 
-// serving is what a session is served by.
+// serving is the connection and the gRPC server of a session.
 type serving struct {
 	conn  *net.UnixConn
 	calls *grpc.Server
 }
 
-// serveDaemon serves until a signal ends it.
+// serveDaemon serves until a signal ends the process.
 func serveDaemon(open Opener, text string, options []grpc.ServerOption) error {
 	var d wire.Daemon
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
@@ -101,7 +101,7 @@ func serveDaemon(open Opener, text string, options []grpc.ServerOption) error {
 	}
 	defer release()
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// What loads that came and went leave behind is collected in time.
+		// This makes the collector free in time what past loads have left.
 		debug.SetMemoryLimit(shm.DefaultBudget() / 2 * 3)
 	}
 	b, err := open(ctx, log)
@@ -136,7 +136,7 @@ func serveDaemon(open Opener, text string, options []grpc.ServerOption) error {
 
 func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, options []grpc.ServerOption) *daemon {
 	half := shm.DefaultBudget()
-	var own int64 // bytes of memory of devices of their own
+	var own int64 // bytes of the devices that have memory of their own
 	host := false
 	for _, dev := range b.Info().Devices {
 		if host = host || dev.Host; !dev.Host {
@@ -163,7 +163,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	served.calls = newBudget("bytes of calls and replies that wait", half/4, served.most(half/4))
 	var open unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &open) == nil {
-		// The rest is for those that come and go, and the backend's own.
+		// The other half is for descriptors that are open briefly, and for the backend.
 		most := int64(min(open.Cur, 1<<20)) / 2
 		served.files = newBudget("open files", most, served.most(most))
 	} else {
@@ -171,7 +171,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	}
 	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Owner: os.Geteuid(), Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
-		o.Room = half // the system ends a process that has no more
+		o.Room = half // the system kills a process that takes more memory than there is
 		o.Keep = min(o.Keep, half)
 	}
 	if group >= 0 {
@@ -181,8 +181,8 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	return served
 }
 
-// most returns how much of what there is for all one user may have: half, where others may
-// connect too, so that no user keeps all others out.
+// most returns how much of all one user may have. That is half if other users may connect, so that
+// no user keeps all others out.
 func (d *daemon) most(all int64) int64 {
 	if d.group < 0 {
 		return all
@@ -190,7 +190,7 @@ func (d *daemon) most(all int64) int64 {
 	return (all + 1) / 2
 }
 
-// groupID returns the number of the group, -1 for none.
+// groupID returns the number of the group, or -1 if there is none.
 func groupID(d *wire.Daemon) (int, error) {
 	if d.Group == "" {
 		return -1, nil
@@ -205,7 +205,7 @@ func groupID(d *wire.Daemon) (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// notify tells a service manager that asked for it.
+// notify tells the daemon's state to a service manager that has asked for it.
 func notify(state string) {
 	if at := os.Getenv("NOTIFY_SOCKET"); at != "" {
 		if c, err := net.Dial("unixgram", at); err == nil {
@@ -215,8 +215,8 @@ func notify(state string) {
 	}
 }
 
-// serve accepts sessions until ctx ends, then lets calls that compute end for a
-// while, and returns when no session is left.
+// serve accepts sessions until ctx ends. Then it lets calls that compute end for at most grace, and
+// returns when no session is left or grace is over.
 func (d *daemon) serve(ctx context.Context, l *net.UnixListener) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for pause := time.Millisecond; ; {
@@ -228,7 +228,7 @@ func (d *daemon) serve(ctx context.Context, l *net.UnixListener) {
 			}
 			d.end()
 			return
-		case err != nil: // no more open files, which may be for a while
+		case err != nil: // such as no more open files, which may last for a while
 			d.log.Error("accepting a session", "error", err, "again in", pause)
 			time.Sleep(pause)
 			pause = min(2*pause, time.Second)
@@ -239,7 +239,7 @@ func (d *daemon) serve(ctx context.Context, l *net.UnixListener) {
 	}
 }
 
-// end does what remains of serve.
+// end ends the sessions for serve.
 func (d *daemon) end() {
 	notify("STOPPING=1")
 	over := time.Now().Add(d.grace)
@@ -258,7 +258,7 @@ func (d *daemon) end() {
 			for time.Now().Before(over) && s.busy() {
 				time.Sleep(5 * time.Millisecond)
 			}
-			// What the last calls have computed is sent; then the host closes.
+			// The answers of the last calls are sent first. Then the host closes.
 			s.endLanes()
 			late := time.AfterFunc(time.Until(over), func() { at.conn.Close() })
 			defer late.Stop()
@@ -291,7 +291,7 @@ func (s *server) busy() bool {
 	return len(s.calls) > 0
 }
 
-// meet decides about a connection and has it served.
+// meet decides whether a connection is served, and serves it.
 func (d *daemon) meet(conn *net.UnixConn) {
 	defer conn.Close()
 	peer, err := shm.PeerOf(conn)
@@ -335,20 +335,21 @@ func (d *daemon) meet(conn *net.UnixConn) {
 	d.session(conn, stream, peer, of)
 }
 
-// complaints is what was logged about sessions in the last second.
+// complaints counts what was logged about sessions in the last second.
 type complaints struct {
 	since   time.Time
-	n, left int // logged, and left out
+	n, left int // lines logged, and lines left out
 }
 
-// complain logs that somebody was refused, but not as often as he likes.
+// complain logs that a connection was refused. A peer cannot make it log more than maxComplaints
+// lines in a second.
 func (d *daemon) complain(what string, peer shm.Peer, cause string) {
 	if d.mayLog() {
 		d.log.Warn(what, "process", peer.PID, "user", peer.User, "cause", cause)
 	}
 }
 
-// mayLog reports whether another line about sessions is logged in this second.
+// mayLog reports whether another line about sessions may be logged in this second.
 func (d *daemon) mayLog() bool {
 	d.mu.Lock()
 	c := &d.said
@@ -382,8 +383,8 @@ func (d *daemon) refusal(p shm.Peer) string {
 		"with --group and a group that both are in", p.User, os.Geteuid())
 }
 
-// greet counts a connection of a user in, which leave counts out, or says why there is
-// no room. It is not a session before the host has said so.
+// greet counts a connection of a user, until leave, or returns why there is no room. The connection
+// becomes a session only after the host's first message.
 func (d *daemon) greet(user int) (of *account, refusal string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -417,8 +418,7 @@ func (d *daemon) fullLocked(of *account) string {
 	return ""
 }
 
-// begin makes a session of a connection, which finish ends, or says why there is no
-// room for it.
+// begin turns a connection into a session, until finish, or returns why there is no room for it.
 func (d *daemon) begin(of *account) (refusal string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -436,7 +436,7 @@ func (d *daemon) finish(of *account) {
 	d.begun--
 }
 
-// leave counts a connection out.
+// leave stops counting a connection.
 func (d *daemon) leave(of *account) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -446,7 +446,7 @@ func (d *daemon) leave(of *account) {
 	}
 }
 
-// stream returns the connection that the host sends for its calls.
+// stream returns the connection for calls, which the host sends as its first message.
 func (d *daemon) stream(conn *net.UnixConn) (net.Conn, error) {
 	m, f, err := shm.ChannelOf(conn).Receive()
 	if err != nil {
@@ -467,7 +467,7 @@ func (d *daemon) stream(conn *net.UnixConn) (net.Conn, error) {
 	return c, nil
 }
 
-// session serves a host until it is gone, and gives back what it had.
+// session serves a host until it is gone, and then gives back what the session had.
 func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of *account) {
 	log := d.log.With("process", peer.PID, "user", peer.User)
 	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
@@ -524,7 +524,7 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	}
 }
 
-// lone is a listener of one connection that is there.
+// lone is a listener that accepts one connection, which exists already.
 type lone struct {
 	conn chan net.Conn
 	addr net.Addr
@@ -532,7 +532,7 @@ type lone struct {
 	once sync.Once
 }
 
-// only accepts c once; ended is called when whoever serves it has closed it.
+// only returns a listener that accepts c once. ended is called when the server has closed c.
 func only(c net.Conn, ended func()) *lone {
 	l := &lone{conn: make(chan net.Conn, 1), addr: c.LocalAddr(), done: make(chan struct{})}
 	l.conn <- &endingConn{Conn: c, ended: ended}
@@ -555,7 +555,7 @@ func (l *lone) Close() error {
 	return nil
 }
 
-// endingConn tells of its end.
+// endingConn calls ended when it has been closed.
 type endingConn struct {
 	net.Conn
 	ended func()
@@ -569,8 +569,8 @@ func (c *endingConn) Close() error {
 // listenFD is the first descriptor that a service manager passes.
 const listenFD = 3
 
-// listen binds the socket, or takes the one that a service manager has bound.
-// release ends that.
+// listen binds the socket, or takes the one that a service manager has bound. release unlocks the
+// socket's path.
 func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err error) {
 	if os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) {
 		l, err := inherited()
@@ -604,7 +604,7 @@ func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err
 	unix.Umask(mask)
 	if err == nil && group >= 0 {
 		if err = os.Chown(d.Socket, -1, group); err == nil {
-			err = trust.DropList(d.Socket) // else what the folder's default names may connect as well
+			err = trust.DropList(d.Socket) // otherwise users in the folder's default list could connect too
 		}
 		if err == nil {
 			err = os.Chmod(d.Socket, 0o660)
@@ -620,7 +620,7 @@ func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err
 	return l, unlock, nil
 }
 
-// inherited returns the socket of a service manager.
+// inherited returns the socket that a service manager has passed.
 func inherited() (*net.UnixListener, error) {
 	if n := os.Getenv("LISTEN_FDS"); n != "1" {
 		return nil, fmt.Errorf("%w: %s sockets were passed, want 1", backend.ErrUnavailable, n)
@@ -642,8 +642,7 @@ func inherited() (*net.UnixListener, error) {
 	return l, nil
 }
 
-// lockSocket makes this process the only daemon of a path, for as long as it
-// lives.
+// lockSocket makes this process the only daemon of a path, until unlock or its end.
 func lockSocket(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -664,7 +663,7 @@ func lockSocket(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// clearStale removes a socket that a daemon has left behind.
+// clearStale removes a socket that an earlier daemon has left behind.
 func clearStale(path string) error {
 	st, err := os.Lstat(path)
 	switch {

@@ -41,8 +41,8 @@ type served struct {
 	ended chan struct{}
 }
 
-// startDaemon serves a fake backend in this process. What the daemon is not to
-// have by default is set before it serves.
+// startDaemon serves a fake backend in this process. set changes the daemon's defaults before it
+// serves.
 func startDaemon(t testing.TB, b *fake.Backend, d wire.Daemon, set ...func(*daemon)) *served {
 	t.Helper()
 	r := &served{fake: b, log: &plugintest.Capture{}, ended: make(chan struct{})}
@@ -78,8 +78,8 @@ func (r *served) spec() plugin.Spec {
 	return plugin.Spec{Name: "daemon", Socket: r.path, StartTimeout: 20 * time.Second}
 }
 
-// TestDaemonSessions: two clients hold one key once, their vectors apart, and what
-// was loaded is found by the next without being read.
+// TestDaemonSessions: two clients hold one key once, and their vectors apart. The next client finds
+// what was loaded, and nothing is read.
 func TestDaemonSessions(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{Step: 100}, wire.Daemon{})
 	a, b := mustOpen(t, d.spec()), mustOpen(t, d.spec())
@@ -127,7 +127,7 @@ func TestDaemonSessions(t *testing.T) {
 	}
 	plugintest.Check(t, b, 1000)
 
-	// Vectors, and answers in shared memory that is written by the daemon.
+	// Vectors, and answers in shared memory that the daemon writes.
 	elements := bytes.Repeat(plugintest.Element(7), 3000)
 	space := plugintest.Space(t, b, 3000)
 	got, err := b.Run(ctx, plugintest.WriteRead(space, elements))
@@ -168,11 +168,11 @@ func TestDaemonSessions(t *testing.T) {
 	}
 }
 
-// proverEnv makes the test binary a prover of the socket that its argument names.
+// proverEnv makes the test binary a prover at the socket that its argument names.
 const proverEnv = "PIPPIN_TEST_PROVER"
 
-// proverMain is a prover that holds what it can and is in the middle of a call, in
-// a process of its own, until it is killed.
+// proverMain is a prover in another process. It holds what it can, and is in the middle of a call
+// until it is killed.
 func proverMain(socket string) {
 	c, err := plugin.Open(context.Background(), plugin.Spec{Name: "daemon", Socket: socket})
 	if err != nil {
@@ -197,14 +197,14 @@ func proverMain(socket string) {
 	fmt.Println("error", err)
 }
 
-// prover starts this test binary as a prover of a socket, and answers its first line.
+// prover starts this test binary as a prover at a socket, and returns its first line.
 func prover(t *testing.T, socket string, attr *syscall.SysProcAttr) (*exec.Cmd, string) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if attr != nil && attr.Credential != nil { // who may not come to where tests are built
+	if attr != nil && attr.Credential != nil { // another user, who may not read the folder where tests are built
 		at := filepath.Join(filepath.Dir(socket), "prover")
 		b, err := os.ReadFile(exe)
 		if _, there := os.Lstat(at); err == nil && there != nil {
@@ -232,8 +232,8 @@ func prover(t *testing.T, socket string, attr *syscall.SysProcAttr) (*exec.Cmd, 
 	return cmd, lines.Text()
 }
 
-// TestDaemonKilledProver: a prover that is killed in the middle of a call leaves
-// nothing of its own, and nothing of it touches another's calls.
+// TestDaemonKilledProver: a prover that is killed in the middle of a call leaves nothing behind,
+// and does not affect another prover's calls.
 func TestDaemonKilledProver(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{Step: 100, Delay: time.Millisecond}, wire.Daemon{})
 	c := mustOpen(t, d.spec())
@@ -296,9 +296,8 @@ func daemonProcess(t *testing.T, d wire.Daemon, mode string) *exec.Cmd {
 	return cmd
 }
 
-// TestDaemonOfAServiceManager: a socket that was passed is served, hosts learn who
-// serves it and not who bound it, and those that connect in between are served by
-// the daemon's successor.
+// TestDaemonOfAServiceManager: a socket that was passed is served. Hosts learn who serves it, not
+// who bound it. The daemon's successor serves hosts that connect in between.
 func TestDaemonOfAServiceManager(t *testing.T) {
 	exe := filepath.Join(plugintest.Dir(t), plugin.Prefix+"test") // built before a host waits
 	path := filepath.Join(t.TempDir(), "d.sock")
@@ -363,8 +362,8 @@ func TestDaemonOfAServiceManager(t *testing.T) {
 	}
 }
 
-// TestDaemonKilled: a daemon that is killed in the middle is ErrGone at once, and
-// its successor, at the socket that it left behind, answers.
+// TestDaemonKilled: when a daemon is killed in the middle, its hosts get ErrGone at once. Its
+// successor answers at the socket that it left behind.
 func TestDaemonKilled(t *testing.T) {
 	d := wire.Daemon{Socket: filepath.Join(t.TempDir(), "d.sock")}
 	spec := plugin.Spec{Name: "daemon", Socket: d.Socket, Memory: plugin.NewMemory(0)}
@@ -406,7 +405,8 @@ func TestDaemonKilled(t *testing.T) {
 	}
 }
 
-// TestDaemonEnds: told to end it lets calls that compute end, and no others begin.
+// TestDaemonEnds: a daemon that is told to end lets calls that compute end, and lets no others
+// begin.
 func TestDaemonEnds(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{Delay: 300 * time.Millisecond}, wire.Daemon{})
 	began := make(chan struct{}, 10)
@@ -446,8 +446,8 @@ func TestDaemonEnds(t *testing.T) {
 	}
 }
 
-// TestDaemonSocket: one daemon a socket; one that was left behind is replaced, and
-// nothing else is.
+// TestDaemonSocket: a socket has one daemon. A socket that was left behind is replaced, and nothing
+// else is.
 func TestDaemonSocket(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{})
 	st, err := os.Lstat(d.path)
@@ -505,7 +505,8 @@ func TestDaemonSocket(t *testing.T) {
 	if _, _, err := listen(&anyones, -1); !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "chmod") {
 		t.Errorf("a folder that anybody can write to: %v", err)
 	}
-	// Like /tmp: in a folder of one's own there, but not in it.
+	// Like /tmp: a socket in a subfolder that belongs to the user is taken, one directly in the
+	// folder is not.
 	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
@@ -528,14 +529,14 @@ func TestDaemonSocket(t *testing.T) {
 	}
 }
 
-// TestDaemonUsers: the daemon's user and the members of its group may connect, and
-// nobody else, whatever the mode of the socket is.
+// TestDaemonUsers: the daemon's user and members of its group may connect, and nobody else,
+// whatever the mode of the socket is.
 func TestDaemonUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be somebody else")
 	}
 	const nobody, members = 65534, 54321
-	dir, err := os.MkdirTemp("/tmp", "daemon") // t.TempDir is below a folder of root's alone
+	dir, err := os.MkdirTemp("/tmp", "daemon") // t.TempDir is below a folder that only root may enter
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -573,8 +574,8 @@ func TestDaemonUsers(t *testing.T) {
 	}
 }
 
-// TestDaemonQuota: the error says what was wanted and what there is, and the
-// client keeps to what it may have.
+// TestDaemonQuota: the error says what was wanted and what there is. The client stays within what
+// it may have.
 func TestDaemonQuota(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{Memory: 1 << 20, Shared: 8 << 20, Sessions: 2})
 	c := mustOpen(t, d.spec())
@@ -587,7 +588,7 @@ func TestDaemonQuota(t *testing.T) {
 	var calls sync.WaitGroup
 	b := plugintest.NewBN(1 << 13)
 	id := plugintest.Load(t, c, b.Bases())
-	for range 40 { // more than there may be at a time
+	for range 40 { // more than it may have at a time
 		calls.Go(func() {
 			many := bytes.Repeat(b.Scalars, 1)
 			if got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1 << 13, Input: backend.Input{Bytes: many}}}); err != nil ||
@@ -600,7 +601,7 @@ func TestDaemonQuota(t *testing.T) {
 	if _, err := c.Alloc(ctx, 5<<20); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(4<<20)) {
 		t.Errorf("shared memory: %v", err)
 	}
-	// One that does not keep to it is refused.
+	// A client that does not is refused.
 	arena, err := shm.NewArena(16 << 20)
 	if err != nil {
 		t.Fatal(err)
@@ -622,7 +623,7 @@ func TestDaemonQuota(t *testing.T) {
 	}
 }
 
-// byHandSession is a session with a daemon that may send anything.
+// byHandSession is a session with a daemon in which a test may send anything.
 type byHandSession struct {
 	proto.BackendClient
 	channel *shm.Channel
@@ -674,7 +675,7 @@ func streams(t *testing.T) (ours net.Conn, theirs *os.File) {
 	return ours, os.NewFile(uintptr(fds[1]), "calls")
 }
 
-// TestDaemonNonsense: whatever is sent to it, the daemon serves others.
+// TestDaemonNonsense: whatever one client sends, the daemon goes on serving others.
 func TestDaemonNonsense(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{Sessions: 4}, func(d *daemon) { d.hello = 200 * time.Millisecond })
 	connected := func() (*net.UnixConn, *shm.Channel) {
@@ -787,8 +788,7 @@ func TestDaemonNonsense(t *testing.T) {
 	plugintest.Eventually(t, time.Minute, "no session is left", func() bool { return d.shared.Usage().Daemon.Sessions == 0 })
 }
 
-// TestDaemonPanics: after a panic in the backend all sessions are over, because it
-// is theirs too.
+// TestDaemonPanics: after a panic in the backend all sessions end, because all use it.
 func TestDaemonPanics(t *testing.T) {
 	d := wire.Daemon{Socket: filepath.Join(t.TempDir(), "d.sock")}
 	cmd := daemonProcess(t, d, "panic")
@@ -816,8 +816,8 @@ func TestDaemonPanics(t *testing.T) {
 	}
 }
 
-// BenchmarkDaemonLoadsAgain is a prover that loads what the daemon holds: with a
-// digest that it knows, from a file that was read before, and from memory.
+// BenchmarkDaemonLoadsAgain measures a prover that loads what the daemon holds: with a digest that
+// it knows, from a file that was read before, and from memory.
 func BenchmarkDaemonLoadsAgain(b *testing.B) {
 	const n = 1 << 22
 	d := startDaemon(b, &fake.Backend{}, wire.Daemon{})
@@ -838,7 +838,7 @@ func BenchmarkDaemonLoadsAgain(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer file.File.Close()
-	time.Sleep(2500 * time.Millisecond) // until its last change is long enough ago
+	time.Sleep(2500 * time.Millisecond) // until the file's last change is long enough ago
 	plugintest.Load(b, c, file)
 	for _, of := range []struct {
 		name  string

@@ -48,8 +48,8 @@ func silentConnection(t *testing.T, path string) (*net.UnixConn, wire.Greeting) 
 	return c, g
 }
 
-// TestSilentConnections: who says nothing takes nobody's session, is one of a few of
-// his user's.
+// TestSilentConnections: a connection that sends nothing takes nobody's session. A user may have
+// only a few of them.
 func TestSilentConnections(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{Sessions: 2}, func(d *daemon) { d.hello = time.Hour })
 	for range maxSilent {
@@ -71,7 +71,7 @@ func TestSilentConnections(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsEnd: each kind of silence is ended.
+// TestSilentConnectionsEnd: every kind of silent connection is closed.
 func TestSilentConnectionsEnd(t *testing.T) {
 	if helloLimit > time.Second {
 		t.Errorf("a connection may say nothing for %v", helloLimit)
@@ -108,7 +108,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	})
 }
 
-// TestUsersSessions: where others may connect, one user has half of the sessions.
+// TestUsersSessions: if other users may connect, one user gets half of the sessions.
 func TestUsersSessions(t *testing.T) {
 	d := newDaemon(wire.Daemon{Sessions: 4}, 54321, &fake.Backend{}, (&plugintest.Capture{}).Logger(), nil)
 	enter := func(user int) string {
@@ -139,7 +139,7 @@ func TestUsersSessions(t *testing.T) {
 	}
 }
 
-// TestComplaints: who is refused all the time does not fill the log.
+// TestComplaints: a user who is refused all the time does not fill the log.
 func TestComplaints(t *testing.T) {
 	log := &plugintest.Capture{}
 	d := newDaemon(wire.Daemon{}, -1, &fake.Backend{}, log.Logger(), nil)
@@ -159,8 +159,8 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestAnswersQuota: arenas for answers count in sum, and for each user, because their
-// pages may become the daemon's.
+// TestAnswersQuota: arenas for answers count in sum and for each user, because their pages may
+// become the daemon's.
 func TestAnswersQuota(t *testing.T) {
 	const size = 1 << 20
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.answers.all, d.answers.user = 3*size, 2*size })
@@ -204,8 +204,8 @@ func TestAnswersQuota(t *testing.T) {
 	}
 }
 
-// TestCallsCount: a call counts from the moment that it begins, whatever has come of it,
-// and a load as its largest message.
+// TestCallsCount: a call counts from the moment that it begins, whatever has come of it. A load
+// counts as its largest message.
 func TestCallsCount(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.calls.all, d.calls.user = 3<<20, 3<<20 })
 	a, b := dialByHand(t, d.path), dialByHand(t, d.path)
@@ -235,7 +235,7 @@ func TestCallsCount(t *testing.T) {
 	plugintest.Eventually(t, 10*time.Second, "what has ended is counted no more", func() bool { return d.calls.now() == 0 })
 }
 
-// now is how many bytes are counted in.
+// now returns how many bytes are counted.
 func (a *budget) now() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -324,7 +324,7 @@ func TestRepliesCount(t *testing.T) {
 	}
 }
 
-// TestFloods: who makes more calls than his share is held up while others are connected.
+// TestFloods: a user who makes more calls than the limit is delayed while others are connected.
 func TestFloods(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{})
 	h := dialByHand(t, d.path)
@@ -355,19 +355,19 @@ func TestFloods(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	admit := d.admit(&server{ctx: ctx, account: of})
-	for range 20 { // calls whose time is over wait as well
+	for range 20 { // calls whose time is over are delayed too
 		_, _ = admit(over, &tap.Info{})
 	}
 	if took := time.Since(began); took < 180*time.Millisecond {
 		t.Errorf("20 calls whose time was over took %v", took)
 	}
 	d.leave(other)
-	of.calls.SetLimit(0.01) // nobody who is alone is held up by it
+	of.calls.SetLimit(0.01) // a user who is alone is not delayed
 	twenty()
 }
 
-// TestRefusedCalls: who calls again and again although his calls have all the memory that they
-// may is held up, for a refusal takes time of processors as well.
+// TestRefusedCalls: a user who calls again and again, although these calls have all the memory that
+// they may, is delayed: a refusal takes time of processors too.
 func TestRefusedCalls(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.calls.all, d.calls.user = 1, 1 })
 	of := newAccount()
@@ -386,7 +386,7 @@ func TestRefusedCalls(t *testing.T) {
 	}
 }
 
-// TestSocketHasNoList: what the folder's default access control list names may not connect.
+// TestSocketHasNoList: users whom the folder's default access control list names may not connect.
 func TestSocketHasNoList(t *testing.T) {
 	dir := t.TempDir()
 	all := make([]byte, 4)
@@ -412,7 +412,7 @@ func TestSocketHasNoList(t *testing.T) {
 	}
 }
 
-// TestSpy: a ping tells a guest nothing of another session, and the owner what all did.
+// TestSpy: a ping tells a guest nothing about other sessions, and tells the owner what all did.
 func TestSpy(t *testing.T) {
 	for name, owner := range map[string]int{"the owner": os.Geteuid(), "a guest": os.Geteuid() + 1} {
 		b := &fake.Backend{}

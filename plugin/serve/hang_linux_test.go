@@ -40,18 +40,18 @@ const (
 	fuseInit    = 26
 )
 
-// hangingEnv makes the test binary a file system, whose file has so many bytes.
+// hangingEnv makes the test binary a file system. Its value is the size of the file in bytes.
 const hangingEnv = "PIPPIN_TEST_HANGING"
 
-// hanging is a file system with one file, "key", that can be opened and looked at, but neither
-// read nor asked what it is. It is a process, since one that waits for a file system of its own
-// cannot even be killed.
+// hanging is a file system with one file, "key". The file can be opened and looked at, but neither
+// read nor asked what it is. It is another process, because a process that waits for a file system
+// which it serves itself cannot even be killed.
 type hanging struct {
 	mu    sync.Mutex
 	asked map[uint32][]uint32 // what each thread asked
 }
 
-// mountHanging mounts one, until the test ends.
+// mountHanging mounts a hanging file system until the test ends.
 func mountHanging(t *testing.T, size int) (h *hanging, file string) {
 	t.Helper()
 	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
@@ -90,7 +90,7 @@ func mountHanging(t *testing.T, size int) (h *hanging, file string) {
 		}
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // and with it ends what hangs
+		_ = cmd.Process.Kill() // this also ends what hangs
 		<-heard
 		_ = cmd.Wait()
 		_ = unix.Unmount(dir, unix.MNT_DETACH)
@@ -98,7 +98,7 @@ func mountHanging(t *testing.T, size int) (h *hanging, file string) {
 	return h, filepath.Join(dir, "key")
 }
 
-// serveHanging answers requests for a while, whatever becomes of the test, and tells of them.
+// serveHanging answers requests for a while, whatever becomes of the test, and reports them.
 func serveHanging(size uint64) {
 	time.AfterFunc(time.Minute, func() { os.Exit(1) })
 	const device = 3
@@ -158,7 +158,7 @@ func answerHanging(what uint32, node, bytes uint64) (answer []byte, status unix.
 	return nil, unix.ENOSYS
 }
 
-// by returns what this process asked, or others did.
+// by returns what this process asked, or what others asked.
 func (h *hanging) by(others bool) (asked []uint32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,8 +173,8 @@ func (h *hanging) by(others bool) (asked []uint32) {
 	return asked
 }
 
-// TestFileElsewhere: the descriptor of a file on a file system that may not answer is not read: the
-// host is asked for the points.
+// TestFileElsewhere: a file on a file system that may not answer is not read through its
+// descriptor. The host is asked for the points instead.
 func TestFileElsewhere(t *testing.T) {
 	on := &fake.Backend{}
 	h := serveByHand(t, on, on)
@@ -204,8 +204,8 @@ func TestFileElsewhere(t *testing.T) {
 	}
 }
 
-// TestFileThatHangs: a file that cannot be read costs its host a call that ends in time, and the
-// daemon nothing: it answers, dies when it is killed, and the next one serves.
+// TestFileThatHangs: a file that cannot be read costs its host a call, which ends in time. It costs
+// the daemon nothing: it answers, dies when it is killed, and the next one serves.
 func TestFileThatHangs(t *testing.T) {
 	const n = 1000
 	h, path := mountHanging(t, 64*n)

@@ -40,7 +40,7 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 	if len(calls) != wire.LaneBytes || len(answers) != wire.LaneBytes {
 		return wire.Refused("a lane of %d and %d bytes", len(calls), len(answers))
 	}
-	// A call that has come is answered, whatever ends the lane.
+	// A call that has come is answered, even if the lane ends meanwhile.
 	more, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.inLanes, cancel)()
@@ -59,7 +59,7 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 	}
 }
 
-// inLane answers what was asked in a lane.
+// inLane answers one call of a lane.
 func (s *server) inLane(ctx context.Context, message []byte) []byte {
 	call, answer := &proto.RunRequest{}, &proto.LaneAnswer{}
 	held, err := s.decode(ctx, message, call)

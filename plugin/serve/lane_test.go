@@ -18,8 +18,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// TestLaneRefuses: the plugin serves no lane that is none, and answers nonsense in
-// one with an error.
+// TestLaneRefuses: the plugin refuses to serve memory that is no lane, and answers nonsense in a
+// lane with an error.
 func TestLaneRefuses(t *testing.T) {
 	h := newByHand(t)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -119,7 +119,7 @@ func TestLaneRefuses(t *testing.T) {
 	invalid(t, "one too many", laneRefused(h, &proto.LaneRequest{Calls: to, Answers: from}))
 }
 
-// laneRefused returns why a lane is refused. One that is served would wait for calls.
+// laneRefused returns why a lane is refused. A lane that is served would wait for calls.
 func laneRefused(h *byHand, r *proto.LaneRequest) error {
 	within, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -22,60 +22,60 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// What requests may take before they are looked at.
+// What requests may take before the backend sees them.
 const (
-	// maxStreams bounds the calls of one connection: those that compute, lanes,
-	// loads, what is brief, and as many again that cancel.
+	// maxStreams bounds the calls of one connection: those that compute, lanes, loads, short ones,
+	// and as many again that cancel.
 	maxStreams = 256
-	// maxReading is how many requests of one user are received at a time: each may
-	// be of wire.MaxMessage.
+	// maxReading is how many requests of one user are received at a time. Each may have
+	// wire.MaxMessage bytes.
 	maxReading = 32
-	// maxDecoded bounds the memory of one user's requests, by wire.Weigh. The largest
+	// maxDecoded bounds the bytes of one user's decoded requests, by wire.Weigh. The largest
 	// request fits.
 	maxDecoded = 64 << 20
-	// windowBytes is what a host may send of one call that nobody reads yet; gRPC takes
-	// no less. headerBytes bounds the metadata of a call.
+	// windowBytes is how much a host may send of one call before anybody reads it; gRPC takes no
+	// less. headerBytes bounds the metadata of a call.
 	windowBytes = 64 << 10
 	headerBytes = 16 << 10
-	// refusalPause is how long a call waits for its refusal that is one more than
-	// wire.MaxCalls. No host of ours makes one, and one that tries again at once is
-	// slowed down.
+	// refusalPause delays the refusal of a call beyond wire.MaxCalls. No host of ours makes one.
+	// The delay slows down a host that tries again at once.
 	refusalPause = 100 * time.Millisecond
-	// refusalPerByte is how long a request that cannot be decoded waits for its refusal,
-	// a tenth of a second for one of wire.MaxMessage: looking at it took time.
+	// refusalPerByte delays the refusal of a request that cannot be decoded, because looking at it
+	// took time. It is a tenth of a second for a request of wire.MaxMessage.
 	refusalPerByte = 100 * time.Nanosecond
-	// maxWaiters is how many threads of one user's calls sleep until their inputs come.
+	// maxWaiters is how many threads may sleep in one user's calls until inputs come.
 	maxWaiters = 128
-	// streamBytes is what gRPC keeps of a call that nobody has read yet: its window, its
-	// metadata, goroutines.
+	// streamBytes is what gRPC keeps of a call before anybody reads it: its window, its metadata,
+	// goroutines.
 	streamBytes = windowBytes + headerBytes + 16<<10
-	// smallReply is up to where replies are not counted that the host has not read.
+	// smallReply is the size in bytes up to which replies do not count while the host has not read
+	// them.
 	smallReply = 4 << 10
 )
 
 var _ = [maxDecoded - wire.MaxWeight]struct{}{}
 
-// What one user's sessions may ask in a second for each processor, and at once, while
-// other users are connected: it takes time of processors outside of turns.
+// How many calls and bytes one user's sessions may send while other users are connected: in a
+// second for each processor, and at once (burst). They take time of processors outside of turns.
 const (
 	callRate  = 2000 // calls through gRPC
 	callBurst = 500
-	// refusedCalls is how many calls one counts as that is refused because calls of its user
-	// have all the memory that they may: who tries again at once is slowed down.
+	// refusedCalls is how many calls a call counts as that is refused because the calls of its user
+	// have all the memory that they may. It slows down a user who tries again at once.
 	refusedCalls = 10
 	laneRate     = 5000 // calls in lanes
 	laneBurst    = 100
-	byteRate     = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
+	byteRate     = 2 << 20 // bytes of calls through gRPC, because frames may be as short as a few bytes
 	byteBurst    = wire.MaxMessage
 )
 
-// account is what the sessions of one user share.
+// account is what all sessions of one user share.
 type account struct {
 	user                  int
-	connections, sessions int // under daemon.mu, sessions included in connections
+	connections, sessions int // under daemon.mu; connections include sessions
 
-	reading *semaphore.Weighted // requests that are received
-	decoded *semaphore.Weighted // bytes of requests that are decoded
+	reading *semaphore.Weighted // requests being received
+	decoded *semaphore.Weighted // bytes of decoded requests
 	waiters *shm.Waiters        // for inputs
 
 	calls, inLanes, bytes *rate.Limiter // see callRate
@@ -92,21 +92,21 @@ func limiter(each rate.Limit, burst int) *rate.Limiter {
 	return rate.NewLimiter(each*rate.Limit(runtime.GOMAXPROCS(0)), burst)
 }
 
-// budget bounds what sessions have, of all users and of each.
+// budget bounds what the sessions of all users have, and those of each user.
 type budget struct {
 	what      string
-	all, user int64 // the most, 0 for no limit
+	all, user int64 // limits; 0 in all is none
 
 	mu   sync.Mutex
 	used int64
-	of   map[int]int64 // users
+	of   map[int]int64 // by user
 }
 
 func newBudget(what string, all, user int64) *budget {
 	return &budget{what: what, all: all, user: user, of: map[int]int64{}}
 }
 
-// take counts in what give counts out.
+// take counts size more for a user, until give. It fails with backend.ErrOutOfMemory.
 func (a *budget) take(user int, size int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,7 +128,7 @@ func (a *budget) give(user int, size int64) {
 	}
 }
 
-// limits returns gRPC's own for a connection of a host.
+// limits returns options with the limits that gRPC itself checks on a host's connection.
 func limits() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(headerBytes),
@@ -137,14 +137,13 @@ func limits() []grpc.ServerOption {
 	}
 }
 
-// frame is a request as it came.
+// frame is a request as it was received.
 type frame []byte
 
-// frames is gRPC's codec, which leaves a frame as it is.
+// frames is gRPC's codec, except that it does not decode a frame.
 type frames struct{ encoding.CodecV2 }
 
-// Marshal encodes a reply, and gives back what it is counted as when gRPC has sent it
-// or will not.
+// Marshal encodes a reply. The reply stops counting when gRPC has sent it or has given up sending.
 func (c frames) Marshal(v any) (mem.BufferSlice, error) {
 	r, ok := v.(*reply)
 	if !ok {
@@ -158,14 +157,14 @@ func (c frames) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&b, r)}, nil
 }
 
-// reply is one that is counted until the host has read it. It is the pool that gRPC
-// gives its bytes back to.
+// reply is a reply that counts until the host has read it. It is the pool to which gRPC returns its
+// bytes.
 type reply struct {
 	wireformat.Message
 	release func()
 }
 
-// Get implements mem.BufferPool; nobody gets memory here.
+// Get implements mem.BufferPool. Nobody takes memory from this pool.
 func (r *reply) Get(size int) *[]byte {
 	b := make([]byte, size)
 	return &b
@@ -174,13 +173,13 @@ func (r *reply) Get(size int) *[]byte {
 // Put implements mem.BufferPool.
 func (r *reply) Put(*[]byte) { r.release() }
 
-// replies are those of a session that its host has not read.
+// replies are the replies of a session that its host has not read.
 type replies struct {
 	mu    sync.Mutex
-	sizes map[*reply]int64 // nil when the session is over
+	sizes map[*reply]int64 // nil after the session
 }
 
-// hold counts a reply in a budget until it is read or the session is over.
+// hold counts a reply in a budget until the host has read it or the session is over.
 func (s *server) hold(resp any) (any, error) {
 	m, ok := resp.(wireformat.Message)
 	if s.session == nil || !ok {
@@ -210,8 +209,8 @@ func (s *server) hold(resp any) (any, error) {
 	return r, nil
 }
 
-// roomForReply counts in what a program will answer in its reply, before it computes:
-// from then on hold counts it.
+// roomForReply counts what a program will answer in its reply, before it computes. When the reply
+// is there, hold counts it instead.
 func (s *server) roomForReply(ctx context.Context, steps []backend.Step, places []*proto.Place) (release func(), err error) {
 	size := int64(0)
 	for i, step := range steps {
@@ -233,7 +232,7 @@ func (s *server) roomForReply(ctx context.Context, steps []backend.Step, places 
 	return func() { s.session.calls.give(s.account.user, size) }, nil
 }
 
-// dropReplies ends what hold has begun. gRPC has ended.
+// dropReplies stops counting all replies of a session. gRPC has ended then.
 func (s *server) dropReplies() {
 	s.replies.mu.Lock()
 	defer s.replies.mu.Unlock()
@@ -251,8 +250,8 @@ func (c frames) Unmarshal(data mem.BufferSlice, v any) error {
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// register has g serve s. Each request is counted before it is received, and weighed
-// before it is decoded.
+// register makes g serve s. Each request is counted before it is received, and weighed before it is
+// decoded.
 func (s *server) register(g *grpc.Server) {
 	d := proto.Backend_ServiceDesc
 	d.Methods = slices.Clone(d.Methods)
@@ -282,10 +281,10 @@ func (s *server) register(g *grpc.Server) {
 	g.RegisterService(&d, s)
 }
 
-// computes has the methods that wire.MaxCalls counts.
+// computes names the methods that wire.MaxCalls counts.
 var computes = map[string]bool{"Run": true}
 
-// receive receives a request of gRPC's and decodes it to m. held gives its room back.
+// receive receives a request from gRPC and decodes it to m. held releases its memory.
 func (s *server) receive(ctx context.Context, dec func(any) error, m wireformat.Message) (held func(), err error) {
 	none := func() {}
 	if s.account.reading.Acquire(ctx, 1) != nil {
@@ -302,12 +301,12 @@ func (s *server) receive(ctx context.Context, dec func(any) error, m wireformat.
 	return held, nil
 }
 
-// pauseFor waits before bytes that cannot be decoded are refused.
+// pauseFor delays the refusal of bytes that cannot be decoded.
 func pauseFor(ctx context.Context, b []byte) {
 	shm.SleepUntil(ctx, time.Duration(len(b))*refusalPerByte)
 }
 
-// decode decodes a request to m when there is room for it, which held gives back.
+// decode waits until there is memory for a request, and decodes it to m. held releases the memory.
 func (s *server) decode(ctx context.Context, b []byte, m wireformat.Message) (held func(), err error) {
 	defer func() {
 		if err != nil {

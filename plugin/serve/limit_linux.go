@@ -13,7 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// slow waits until n more are within a limit of a user's, while others are connected.
+// slow waits until n more are within a user's limit. It does not wait while no other user is
+// connected.
 func (d *daemon) slow(ctx context.Context, of *rate.Limiter, n int) {
 	if d.users.Load() > 1 {
 		if wait := of.ReserveN(time.Now(), n).Delay(); wait > 0 {
@@ -22,7 +23,7 @@ func (d *daemon) slow(ctx context.Context, of *rate.Limiter, n int) {
 	}
 }
 
-// slowConn is a connection whose bytes count.
+// slowConn is a connection that counts the bytes it reads.
 type slowConn struct {
 	net.Conn
 	read func(n int)
@@ -36,12 +37,12 @@ func (c *slowConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// admit implements tap.ServerInHandle: it counts a call before anything of it is
-// received, and holds up the connection of a user who makes too many.
+// admit implements tap.ServerInHandle. It counts a call before anything of it is received, and
+// delays the connection of a user who makes too many.
 func (d *daemon) admit(s *server) tap.ServerInHandle {
 	of := s.account
 	return func(ctx context.Context, info *tap.Info) (context.Context, error) {
-		d.slow(s.ctx, of.calls, 1) // a call's own time may be over at once
+		d.slow(s.ctx, of.calls, 1) // not ctx: a call may set itself a time that is over at once
 		size := int64(streamBytes)
 		if info.FullMethodName == proto.Backend_LoadBases_FullMethodName {
 			size += wire.MaxMessage // its requests are not received one after the other

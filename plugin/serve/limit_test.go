@@ -24,14 +24,14 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// asIs sends a request as it is written.
+// asIs sends a request without encoding it.
 type asIs struct{ encoding.CodecV2 }
 
 func (asIs) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
 }
 
-// allocated is how many bytes f has this process allocate.
+// allocated returns how many bytes this process allocates while f runs.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -40,8 +40,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestSmallMessagesLargeMemory: a request of which each two bytes would be an object
-// is refused before it is decoded, and one that is too long before it is received.
+// TestSmallMessagesLargeMemory: a request in which each two bytes would become an object is refused
+// before it is decoded. One that is too long is refused before it is received.
 func TestSmallMessagesLargeMemory(t *testing.T) {
 	h := newByHand(t)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -53,7 +53,7 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 		defer cancel()
 		return h.conn.Invoke(within, proto.Backend_Run_FullMethodName, b, &proto.RunReply{}, grpc.ForceCodecV2(raw))
 	}
-	// program is a request with a program that begins so and goes on with zeros.
+	// program returns a request with a program that begins with these bytes and goes on with zeros.
 	program := func(begin ...byte) []byte {
 		const size = wire.MaxMessage - 8
 		b := append(binary.AppendUvarint([]byte{2<<3 | 2}, size), begin...)
@@ -85,9 +85,9 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 	}
 }
 
-// TestCallsAtOnce: beyond a number of calls at a time a session is refused, after a pause
-// without which one that tries again and again keeps a processor busy, and those that
-// compute are answered.
+// TestCallsAtOnce: a session is refused further calls beyond a number at a time, and those that
+// compute are answered. The refusal comes after a pause: without it, a session that tries again and
+// again would keep a processor busy.
 func TestCallsAtOnce(t *testing.T) {
 	h := newByHand(t)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -140,8 +140,8 @@ func TestCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestBudget: what is taken is bounded for each user and for all, until it is given back, and
-// nothing is remembered of a user who has nothing.
+// TestBudget: what is taken is bounded for each user and for all until it is given back. Nothing is
+// remembered of a user who has nothing.
 func TestBudget(t *testing.T) {
 	b := newBudget("crumbs", 10, 6)
 	for i, step := range []struct {

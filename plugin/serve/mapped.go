@@ -17,13 +17,12 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// mapped is an attached arena: one reference until Detach, one for every
-// region in use.
+// mapped is an attached arena. It has one reference until Detach, and one for each region in use.
 type mapped struct {
 	mem     *shm.Mapping
-	answers bool // it is written here, and nothing is read
+	answers bool // this process writes it and does not read it
 	detach  func()
-	gone    func() // counts it out
+	gone    func() // stops counting it
 
 	mu   sync.Mutex
 	refs int
@@ -92,7 +91,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 	return &proto.AttachReply{}, nil
 }
 
-// keep notes an arena that is mapped.
+// keep notes a mapped arena under its number.
 func (s *server) keep(arena uint64, m *mapped) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +105,8 @@ func (s *server) keep(arena uint64, m *mapped) error {
 	return nil
 }
 
-// roomFor counts in an arena that is about to be mapped, which unmapped counts
-// out.
+// roomFor counts an arena that will be mapped, until unmapped. It fails with backend.ErrOutOfMemory
+// if the session or its user may have no more.
 func (s *server) roomFor(arena, size uint64, answers bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +130,7 @@ func (s *server) roomFor(arena, size uint64, answers bool) error {
 	return nil
 }
 
-// unmapped counts out an arena.
+// unmapped stops counting an arena.
 func (s *server) unmapped(size uint64, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +140,7 @@ func (s *server) unmapped(size uint64, answers bool) {
 	s.mapped -= int64(size)
 }
 
-// Detach unmaps an arena, or lets the last call that reads it do so.
+// Detach unmaps an arena. If calls still read it, the last of them unmaps it.
 func (s *server) Detach(_ context.Context, r *proto.DetachRequest) (*proto.DetachReply, error) {
 	s.mu.Lock()
 	m, ok := s.arenas[r.Arena]
@@ -154,8 +153,8 @@ func (s *server) Detach(_ context.Context, r *proto.DetachRequest) (*proto.Detac
 	return &proto.DetachReply{}, nil
 }
 
-// region finds the bytes that the host names, in an arena for answers or in one
-// of his own, and adds a reference.
+// region returns the bytes that the host names and adds a reference. answers says whether they must
+// be in an arena for answers, or in one that the host writes.
 func (s *server) region(r *proto.Region, answers bool) ([]byte, *mapped, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,25 +177,25 @@ func (s *server) region(r *proto.Region, answers bool) ([]byte, *mapped, error) 
 	return all[r.Offset : r.Offset+r.Length : r.Offset+r.Length], m, nil
 }
 
-// inbox keeps descriptors that arrived until they are asked for.
+// inbox keeps descriptors that have arrived until a request asks for them.
 type inbox struct {
 	mu      sync.Mutex
 	letters []letter
 	dropped bool
 	arrived chan struct{} // closed and replaced when one arrives
 
-	// files bounds the descriptors of a user's sessions, where there are several.
+	// files bounds the descriptors of all sessions of a user. It is nil in a plugin of one host.
 	files *budget
 	user  int
 }
 
-// close closes a descriptor that put has counted in.
+// close closes a descriptor that counts.
 func (in *inbox) close(f *os.File) {
 	f.Close()
 	in.counted(-1)
 }
 
-// counted counts descriptors in, or out.
+// counted counts n more descriptors; n below 0 stops counting that many.
 func (in *inbox) counted(n int64) error {
 	switch {
 	case in.files == nil:
@@ -208,18 +207,18 @@ func (in *inbox) counted(n int64) error {
 	return nil
 }
 
-// letter is a descriptor, or why there is none.
+// letter is a descriptor, or the reason why there is none.
 type letter struct {
 	shm.Message
 	file    *os.File
 	refused error
 }
 
-// maxRefused bounds the refusals that wait to be asked for.
+// maxRefused bounds the refusals that wait for a request.
 const maxRefused = 1 << 10
 
-// serve takes descriptors until the host is gone. One too many is refused by
-// name: whoever asks for it learns why it is not there.
+// serve takes descriptors until the host is gone. One too many is refused under its number, so that
+// the request for it learns why it is missing.
 func (in *inbox) serve(ch *shm.Channel) error {
 	for {
 		m, f, err := ch.Receive()
@@ -229,14 +228,15 @@ func (in *inbox) serve(ch *shm.Channel) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, backend.ErrInvalidInput):
-			// Nobody knows whose it was; the request that waits will say so.
+			// Nobody knows which one it was. The request that waits for it will say that it is
+			// missing.
 		default:
 			return err
 		}
 	}
 }
 
-// drop closes what nobody has asked for, and what still comes.
+// drop closes the descriptors that nobody has asked for, and those that still come.
 func (in *inbox) drop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -284,7 +284,7 @@ func (in *inbox) put(l letter) {
 	in.arrived = make(chan struct{})
 }
 
-// take waits for a descriptor, which is the caller's to close, and to count if he keeps it.
+// take waits for a descriptor. The caller must close it, and count it to keep it.
 func (in *inbox) take(ctx context.Context, kind shm.Kind, id uint64) (*os.File, uint64, error) {
 	late := time.NewTimer(wire.DescriptorWait)
 	defer late.Stop()

@@ -2,8 +2,8 @@ package serve
 
 import "golang.org/x/sys/unix"
 
-// hide keeps the memory of this process from core files and from whoever is not root. The
-// kernel refuses neither for a process that did not change its user.
+// hide keeps the memory of this process from core files, and from everybody but root. The kernel
+// does not refuse either call to a process that has not changed its user.
 func hide() {
 	if dumps {
 		return

@@ -20,8 +20,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// TestMemoryIsHidden: not even another process of a plugin's user reads its memory, and no core
-// file has it; unless it is asked for.
+// TestMemoryIsHidden: not even another process of a plugin's user can read its memory, and no core
+// file contains it, unless AllowDumps was called.
 func TestMemoryIsHidden(t *testing.T) {
 	user := os.Geteuid()
 	as := &syscall.SysProcAttr{}
@@ -29,7 +29,7 @@ func TestMemoryIsHidden(t *testing.T) {
 		user = 65534
 		as.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
-	dir, err := os.MkdirTemp("/tmp", "hidden") // t.TempDir is below a folder of root's alone
+	dir, err := os.MkdirTemp("/tmp", "hidden") // t.TempDir is below a folder that only root may enter
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestMemoryIsHidden(t *testing.T) {
 	}
 }
 
-// TestLockedArenas: an arena is locked when that is asked for and allowed, and else used all
+// TestLockedArenas: an arena is locked if that is asked for and allowed. Otherwise it is used all
 // the same.
 func TestLockedArenas(t *testing.T) {
 	was := locks

@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// programs finds the capability in a backend that a host asks for it.
+// programs returns a backend's programs. It refuses a host that asks for them if there are none.
 func programs(b backend.Backend) (backend.Programs, error) {
 	p, ok := backend.As[backend.Programs](b)
 	if !ok {
@@ -21,7 +21,7 @@ func programs(b backend.Backend) (backend.Programs, error) {
 	return p, nil
 }
 
-// NewSpace takes memory for elements.
+// NewSpace allocates a space.
 func (s *server) NewSpace(ctx context.Context, r *proto.NewSpaceRequest) (*proto.NewSpaceReply, error) {
 	reply := &proto.NewSpaceReply{}
 	err := s.guard(func(b backend.Backend) error {
@@ -62,7 +62,7 @@ func (s *server) FreeSpace(ctx context.Context, r *proto.FreeSpaceRequest) (*pro
 			return err
 		}
 		err = p.FreeSpace(ctx, backend.SpaceID(r.GetSpace()))
-		if !errors.Is(err, backend.ErrInvalidInput) { // there was such a space
+		if !errors.Is(err, backend.ErrInvalidInput) { // the space existed
 			s.spaces.Add(-1)
 		}
 		return err
@@ -109,8 +109,7 @@ func (s *server) run(ctx context.Context, r *proto.RunRequest, steps []backend.S
 			return err
 		}
 		for i, place := range places {
-			// An answer of another length goes back as it is: the host knows
-			// what to think of it.
+			// An answer of another length goes back as it is. The host knows how to judge it.
 			if i < len(answers) && place != nil && len(answers[i]) == len(place) {
 				shm.Copy(place, answers[i])
 				shm.Wipe(answers[i])
@@ -135,14 +134,14 @@ func (s *server) run(ctx context.Context, r *proto.RunRequest, steps []backend.S
 	return answers, err
 }
 
-// answerHolder is a backend that counts the memory of answers, until release, so that no
-// program answers more than there is room for.
+// answerHolder is a backend that counts the memory of answers until release, so that no program
+// answers more than there is room for.
 type answerHolder interface {
 	HoldAnswers(steps []backend.Step) (release func(), err error)
 }
 
-// steps decodes the program of a request. What it says is the backend's to check, as it
-// was the host's; here only what cannot be expressed or reached is refused.
+// steps decodes the program of a request. It refuses only what cannot be decoded or addressed: the
+// backend checks the rest, as it does without a plugin.
 func (s *server) steps(ctx context.Context, r *proto.RunRequest) ([]backend.Step, error) {
 	steps, err := backend.DecodeSteps(r.GetProgram())
 	if err != nil {
@@ -152,8 +151,8 @@ func (s *server) steps(ctx context.Context, r *proto.RunRequest) ([]backend.Step
 	return steps, nil
 }
 
-// places gives each step what it has in shared memory, and returns where the answers of
-// steps go.
+// places gives each step its inputs in shared memory, and returns where in shared memory the
+// answers of steps go.
 func (h *held) places(steps []backend.Step, all []*proto.Place) ([][]byte, error) {
 	answers := make([][]byte, len(steps))
 	next := uint64(0)
@@ -171,7 +170,7 @@ func (h *held) places(steps []backend.Step, all []*proto.Place) ([][]byte, error
 	return answers, nil
 }
 
-// place returns a step with its input or its indices, or where its answer goes.
+// place returns a step with its input or its indices, or the memory where its answer goes.
 func (h *held) place(step backend.Step, p *proto.Place) (_ backend.Step, answer []byte, err error) {
 	_, reads := step.(backend.Read)
 	mem, err := h.region(p.GetBytes(), reads)
@@ -202,8 +201,8 @@ func (h *held) place(step backend.Step, p *proto.Place) (_ backend.Step, answer 
 	return step, answer, err
 }
 
-// ready returns the Ready of an input of count elements and total bytes that is still being
-// written; nil where there is no counter.
+// ready returns Ready for an input of count elements and total bytes that is still being written.
+// It returns nil if there is no counter.
 func (h *held) ready(progress *proto.Region, total, count int) (func(context.Context, int) error, error) {
 	if progress == nil {
 		return nil, nil

@@ -20,10 +20,10 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// scalars is a curve's as an element.
+// scalars returns a curve's scalars as an element.
 func scalars(curve uint32) *proto.Element { return &proto.Element{Kind: 1, Curve: curve} }
 
-// TestServerRefusesPrograms: nothing that a host sends is believed.
+// TestServerRefusesPrograms: the server believes nothing that a host sends.
 func TestServerRefusesPrograms(t *testing.T) {
 	h := newByHand(t)
 	_, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 10})
@@ -161,7 +161,7 @@ func TestServerRefusesPrograms(t *testing.T) {
 			asked = append(asked, c.place)
 		}
 		_, err := run(backend.EncodeSteps([]backend.Step{c.step}), asked...)
-		if what == "an index out of range" { // a value, not a number of the message
+		if what == "an index out of range" { // this is in a value, not in a number of the message
 			if remote, ok := wire.FromStatus(err); !ok || !errors.Is(remote, backend.ErrInvalidInput) {
 				t.Errorf("%s: %v", what, err)
 			}
@@ -187,7 +187,7 @@ func TestServerRefusesPrograms(t *testing.T) {
 	invalid(t, "freeing what is not there", err)
 	works("after the refusals")
 
-	// As many spaces as there may be, and all of them freed.
+	// Allocate as many spaces as are allowed, and free all of them.
 	before := h.backend.Spaces()
 	for range maxSpaces - before {
 		if _, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1)}); err != nil {
@@ -222,8 +222,8 @@ func (c *curious) Run(ctx context.Context, steps []backend.Step) (answers [][]by
 	return answers, err
 }
 
-// TestInputsAndAnswers: a backend cannot wait for more input than there is, and what it
-// answers to shared memory is wiped where it was: it may be secret.
+// TestInputsAndAnswers: a backend cannot wait for more input than there is. An answer that goes to
+// shared memory is wiped where it was, because it may be secret.
 func TestInputsAndAnswers(t *testing.T) {
 	const count, size = 10, 320
 	b := &curious{Backend: &fake.Backend{}}
@@ -299,7 +299,7 @@ func TestInputsAndAnswers(t *testing.T) {
 		t.Error("the answer is still where the backend put it")
 	}
 
-	// The host learns of an answer that is not as long as its place.
+	// The host receives an answer that is not as long as its place.
 	clear(out.Bytes())
 	b.try = nil
 	reply, err := h.Run(ctx, asked(2, backend.Read{Src: whole}, wire.Region(out, 0, size+8), nil))

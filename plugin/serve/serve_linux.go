@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// orphanGrace is what the backend gets for closing when the host has died.
+// orphanGrace is how long the backend may take to close after the host has died.
 const orphanGrace = 2 * time.Second
 
 // serve runs the plugin until the host is done with it.
@@ -28,8 +28,8 @@ func serve(open Opener, options []grpc.ServerOption) error {
 	if len(os.Args) == 3 && os.Args[1] == wire.ServeArgument {
 		return serveDaemon(open, os.Args[2], options)
 	}
-	// The first line on stdout must be go-plugin's, whatever libraries
-	// print: descriptor 1 becomes stderr, go-plugin keeps the real one.
+	// The first line on stdout must be go-plugin's, whatever libraries print. So descriptor 1
+	// becomes stderr, and go-plugin keeps the real stdout.
 	out, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 10)
 	if err != nil {
 		return fmt.Errorf("stdout: %w", err)
@@ -41,8 +41,8 @@ func serve(open Opener, options []grpc.ServerOption) error {
 	os.Stdout = handshakeOut
 	defer handshakeOut.Close()
 
-	// When the host dies its end of stderr does too. A log line must not
-	// kill the plugin then, before it has cleaned up.
+	// When the host dies, its end of stderr closes. A log line must not kill the plugin then,
+	// before it has cleaned up.
 	signal.Ignore(unix.SIGPIPE)
 
 	level := new(slog.LevelVar)
@@ -56,13 +56,12 @@ func serve(open Opener, options []grpc.ServerOption) error {
 		},
 		Logger: logs.HC(log),
 	})
-	// The host has asked for the end; it closed the backend before if it
-	// could.
+	// The host has asked for the end. If it could, it closed the backend before.
 	s.finish()
 	return nil
 }
 
-// pluginSide registers the service; only a real host gets here.
+// pluginSide registers the service. Only a plugin that a host started comes here.
 type pluginSide struct {
 	wire.HostSide
 	s *server
@@ -81,9 +80,9 @@ func (p *pluginSide) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
 		}
 		p.s.orphaned()
 	}()
-	// A second belt, should the channel's other end live on in some child
-	// of the host. PR_SET_PDEATHSIG would not do: it fires when the host's
-	// thread ends, which in Go may be long before the host.
+	// A second check, for the case that a child of the host keeps the channel's other end open.
+	// PR_SET_PDEATHSIG would not do: it fires when the host's thread ends, which in Go may be long
+	// before the host.
 	parent := os.Getppid()
 	go func() {
 		for range time.Tick(time.Second) {
@@ -95,7 +94,7 @@ func (p *pluginSide) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
 	return nil
 }
 
-// orphaned ends the process after its host.
+// orphaned ends the process after its host has died.
 func (s *server) orphaned() {
 	s.finish()
 	// go-plugin removes its socket only when it ends by itself.
@@ -107,14 +106,14 @@ func (s *server) orphaned() {
 		_ = os.Remove(dir)
 	}
 	if unix.Getpgrp() == os.Getpid() {
-		_ = unix.Kill(0, unix.SIGKILL) // its children end with it, whatever they wait for
+		_ = unix.Kill(0, unix.SIGKILL) // its children end too, whatever they wait for
 	}
 	os.Exit(0)
 }
 
 var finishOnce sync.Once
 
-// finish cancels what runs and closes the backend, but does not wait long.
+// finish cancels what runs and closes the backend. It waits at most orphanGrace for that.
 func (s *server) finish() {
 	finishOnce.Do(func() {
 		s.stop()

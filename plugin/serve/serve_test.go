@@ -52,8 +52,8 @@ func mustOpen(t testing.TB, s plugin.Spec) *plugin.Client {
 	return c
 }
 
-// TestHostsOfOtherVersions: a host of the version before or after starts a plugin of this
-// one, and gives it up with an error of one line that has both versions.
+// TestHostsOfOtherVersions: a host one version older or newer starts this plugin and gives it up,
+// with an error of one line that names both versions.
 func TestHostsOfOtherVersions(t *testing.T) {
 	for _, version := range []int{wire.ProtocolVersion - 1, wire.ProtocolVersion + 1} {
 		ours, theirs, err := shm.Pair()

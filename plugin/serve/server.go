@@ -18,22 +18,22 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// The server's own limits. A host that keeps to the protocol does not meet them.
+// Limits of one server. A host that keeps to the protocol does not reach them.
 const (
 	maxArenas   = 64
 	maxHalfOpen = 64 // loads that have begun and not ended
 	maxSpaces   = 1 << 12
 )
 
-// session is what a daemon grants a session beside its backend.
+// session is what a daemon gives a session beside its backend.
 type session struct {
-	shared  int64 // most bytes of arenas, 0 for no limit
+	shared  int64 // most bytes of arenas; 0 is no limit
 	answers *budget
 	calls   *budget
 	lane    func(context.Context) // waits before a call in a lane
 }
 
-// server serves one backend to one host. It trusts no number that it is sent.
+// server serves one backend to one host. It believes no number that it receives.
 type server struct {
 	proto.UnimplementedBackendServer
 
@@ -51,7 +51,7 @@ type server struct {
 	arenas  map[uint64]*mapped
 	calls   map[uint64]context.CancelFunc
 
-	account   *account     // of the host, shared with his other sessions
+	account   *account     // of the host's user, shared with that user's other sessions
 	computing atomic.Int64 // calls through gRPC
 	replies   replies
 
@@ -60,15 +60,15 @@ type server struct {
 	spaces  atomic.Int64
 
 	lanes    atomic.Int64
-	inLanes  context.Context // ends when lanes are to be served no more
+	inLanes  context.Context // ends when lanes must no longer be served
 	endLanes context.CancelFunc
 
-	// session is set when the backend is one of several that a daemon serves.
+	// session is nil unless a daemon serves the backend to several sessions.
 	session *session
 	mapped  int64 // bytes of arenas, for session.shared
 
-	// exit ends the process of a plugin whose backend is gone: only another
-	// process can replace it.
+	// exit ends the process of a plugin whose backend is gone, because only another process can
+	// replace it.
 	exit func(code int)
 }
 
@@ -85,11 +85,11 @@ func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar, of *accoun
 	return s
 }
 
-// guard calls guarded and makes its error gRPC's.
+// guard calls guarded and turns its error into one of gRPC.
 func (s *server) guard(f func(b backend.Backend) error) error { return wire.ToStatus(s.guarded(f)) }
 
-// guarded runs f on the backend and turns a panic into an error. After a panic
-// the backend is not used any more.
+// guarded runs f on the backend and turns a panic into an error. After a panic the backend is not
+// used again.
 func (s *server) guarded(f func(b backend.Backend) error) (err error) {
 	s.mu.Lock()
 	b := s.backend
@@ -118,7 +118,7 @@ func (s *server) recovered(f func() error) (err error) {
 			s.broken = err
 			s.mu.Unlock()
 			if s.session != nil {
-				s.exit(exitGone) // the backend is others' too
+				s.exit(exitGone) // other sessions use the backend too
 			}
 		}
 	}()
@@ -173,7 +173,7 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 // exitGone is the exit status of a plugin whose backend is gone.
 const exitGone = 3
 
-// watch ends the process when the backend is gone by itself.
+// watch ends the process when the backend is gone without a Close.
 func (s *server) watch(gone <-chan struct{}) {
 	select {
 	case <-gone:
@@ -189,7 +189,7 @@ func (s *server) watch(gone <-chan struct{}) {
 	}
 }
 
-// Ping answers outside of the backend's computations.
+// Ping answers without waiting for computations.
 func (s *server) Ping(ctx context.Context, _ *proto.PingRequest) (*proto.PingReply, error) {
 	reply := &proto.PingReply{}
 	err := s.guard(func(b backend.Backend) error {
@@ -210,7 +210,7 @@ func (s *server) Close(context.Context, *proto.CloseRequest) (*proto.CloseReply,
 	return &proto.CloseReply{}, nil
 }
 
-// shut closes the backend, once; a second one does not wait for the first.
+// shut closes the backend once. A second call does not wait for the first.
 func (s *server) shut() error {
 	s.mu.Lock()
 	b, again := s.backend, s.closed
@@ -221,8 +221,8 @@ func (s *server) shut() error {
 	if b == nil || again {
 		return nil
 	}
-	// Arenas first, so that the backend can still tell its driver; calls in
-	// flight keep theirs until they end, which Close waits for.
+	// Release arenas first, so that the backend can still tell its driver. Calls in flight keep
+	// theirs until they end; Close waits for that.
 	return s.recovered(func() error {
 		for _, m := range all {
 			m.release()
@@ -240,8 +240,8 @@ func (s *server) FreeBases(ctx context.Context, r *proto.FreeBasesRequest) (*pro
 	return &proto.FreeBasesReply{}, nil
 }
 
-// cancellable runs f under the id of a call, with the shared memory that it
-// takes.
+// cancellable runs f under the number of a call, so that Cancel can end it. It releases the shared
+// memory that f uses.
 func (s *server) cancellable(ctx context.Context, call uint64, f func(context.Context, backend.Backend, *held) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -296,7 +296,7 @@ func (h *held) release() {
 	}
 }
 
-// region does what server.region does, until release.
+// region does what server.region does, and keeps the reference until release.
 func (h *held) region(r *proto.Region, answers bool) ([]byte, error) {
 	mem, m, err := h.s.region(r, answers)
 	if err == nil {
@@ -353,7 +353,7 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 				defer s.inbox.close(f)
 				bases.File, bases.FileOffset = f, int64(h.File.Offset) // Validate refuses one below 0
 			} else {
-				go s.inbox.close(f) // even that may wait
+				go s.inbox.close(f) // even closing may wait
 			}
 		}
 		if bases.File == nil {
@@ -373,7 +373,7 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 	})
 }
 
-// incoming is the chunks of one LoadBases.
+// incoming is the chunks of bases that one LoadBases receives.
 type incoming struct {
 	s      *server
 	stream proto.Backend_LoadBasesServer
@@ -381,7 +381,7 @@ type incoming struct {
 	chunks chan *proto.Region
 
 	left     int64 // bytes still to come
-	ask      bool  // the host sends chunks only when it is told that they are wanted
+	ask      bool  // the host sends chunks only after it is told that they are wanted
 	consumed uint64
 	sending  sync.Mutex
 }
@@ -391,8 +391,8 @@ func (in *incoming) read(cancel context.CancelFunc) {
 	for {
 		m, err := in.stream.Recv()
 		if err != nil || m.GetChunk() == nil {
-			// An abort, nonsense, or the end: all end the load, which is
-			// over already when all is well.
+			// An abort, nonsense, or the end. Each ends the load, which is over already if all went
+			// well.
 			cancel()
 			return
 		}
@@ -404,8 +404,8 @@ func (in *incoming) read(cancel context.CancelFunc) {
 	}
 }
 
-// pieces returns the backend's view: chunks where they lie in shared memory, each
-// acknowledged when the backend asks for the next.
+// pieces yields chunks to the backend where they lie in shared memory. It acknowledges each when
+// the backend asks for the next.
 func (in *incoming) pieces(yield func([]byte, error) bool) {
 	if in.ask {
 		in.send(&proto.LoadReply{Step: &proto.LoadReply_Wanted{Wanted: &proto.Wanted{}}})
@@ -439,7 +439,7 @@ func (in *incoming) pieces(yield func([]byte, error) bool) {
 	}
 }
 
-// send fails only when the host is gone, which ends the load anyway.
+// send sends a message to the host. It fails only if the host is gone, which ends the load anyway.
 func (in *incoming) send(m *proto.LoadReply) {
 	in.sending.Lock()
 	defer in.sending.Unlock()

@@ -29,7 +29,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// byHand is a server in this process and a client that may send anything.
+// byHand is a server in this process, and a client that may send anything.
 type byHand struct {
 	proto.BackendClient
 	server  *server
@@ -44,7 +44,7 @@ func newByHand(t *testing.T) *byHand {
 	return serveByHand(t, b, b)
 }
 
-// serveByHand serves a backend that stands on a fake one.
+// serveByHand serves a backend that wraps a fake one.
 func serveByHand(t *testing.T, b backend.Backend, on *fake.Backend) *byHand {
 	t.Helper()
 	h := &byHand{backend: on}
@@ -75,7 +75,8 @@ func serveByHand(t *testing.T, b backend.Backend, on *fake.Backend) *byHand {
 	return h
 }
 
-// invalid checks the kind of a refusal, which accuses no caller.
+// invalid checks that a request is refused, with an error whose fault is the backend's or the
+// caller's.
 func invalid(t *testing.T, what string, err error) {
 	t.Helper()
 	if err == nil {
@@ -88,7 +89,7 @@ func invalid(t *testing.T, what string, err error) {
 	}
 }
 
-// refused checks that it was the plugin that refused, before its backend was asked.
+// refused checks that the plugin refused before its backend was asked.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
 	remote, ok := wire.FromStatus(err)
@@ -97,7 +98,7 @@ func refused(t *testing.T, what string, err error) {
 	}
 }
 
-// asked is a program of one step with an input.
+// asked returns a program of one step with an input.
 func asked(call uint64, s backend.Step, bytes, progress *proto.Region) *proto.RunRequest {
 	r := &proto.RunRequest{Call: call, Program: backend.EncodeSteps([]backend.Step{s})}
 	if bytes != nil || progress != nil {
@@ -172,7 +173,7 @@ func TestServerRefuses(t *testing.T) {
 		return hd
 	}
 	loadBases := func(hd *proto.LoadHeader, chunks ...*proto.Region) (uint64, error) {
-		within, cancel := context.WithTimeout(ctx, 10*time.Second) // what is not refused waits for more
+		within, cancel := context.WithTimeout(ctx, 10*time.Second) // a load that is not refused waits for more
 		defer cancel()
 		s, err := h.LoadBases(within)
 		if err != nil {
@@ -302,7 +303,7 @@ func TestServerRefuses(t *testing.T) {
 	_, err = msm(func(j *job) { j.progress = at(1, counter, 8) })
 	invalid(t, "a counter that lies", err)
 
-	// All is as it was, and the arena goes when it is detached.
+	// Nothing has changed, and the arena goes when it is detached.
 	if reply, err := msm(func(*job) {}); err != nil || !bytes.Equal(reply.Answers[0], b.Want()) {
 		t.Errorf("after the refusals: %v", err)
 	}
@@ -319,8 +320,8 @@ func TestServerRefuses(t *testing.T) {
 	invalid(t, "scalars in a detached arena", err)
 }
 
-// TestDetachWaits: an arena stays mapped while a call reads it, and a call
-// that waits for scalars ends when it is cancelled.
+// TestDetachWaits: an arena stays mapped while a call reads it. A call that waits for scalars ends
+// when it is cancelled.
 func TestDetachWaits(t *testing.T) {
 	h := newByHand(t)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -375,8 +376,8 @@ func TestDetachWaits(t *testing.T) {
 	plugintest.Eventually(t, 10*time.Second, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
 }
 
-// TestInboxRefusesByName: descriptors that nobody asks for do not pile up, and
-// whoever asks for one that was refused learns so at once.
+// TestInboxRefusesByName: descriptors that nobody asks for do not pile up. A request for one that
+// was refused learns so at once.
 func TestInboxRefusesByName(t *testing.T) {
 	h := newByHand(t)
 	null, err := os.Open("/dev/null")
@@ -427,7 +428,7 @@ func TestInboxRefusesByName(t *testing.T) {
 	}
 }
 
-// TestHalfOpenLoads: loads that begin and do not go on are bounded.
+// TestHalfOpenLoads: the number of loads that begin and do not go on is bounded.
 func TestHalfOpenLoads(t *testing.T) {
 	h := newByHand(t)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -460,7 +461,7 @@ func TestHalfOpenLoads(t *testing.T) {
 	plugintest.Eventually(t, 10*time.Second, "all have ended", func() bool { return h.server.loading.Load() == 0 })
 }
 
-// TestPanickedBackendIsLeftAlone: nothing is asked of a backend after a panic in it.
+// TestPanickedBackendIsLeftAlone: a backend that has panicked is asked nothing more.
 func TestPanickedBackendIsLeftAlone(t *testing.T) {
 	h := newByHand(t)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -487,7 +488,7 @@ func TestPanickedBackendIsLeftAlone(t *testing.T) {
 	}
 }
 
-// slowLoads is a backend that holds up loads.
+// slowLoads is a backend that delays loads.
 type slowLoads struct {
 	*fake.Backend
 	began chan *os.File
@@ -500,8 +501,8 @@ func (b slowLoads) LoadBases(ctx context.Context, bases backend.Bases) (backend.
 	return b.Backend.LoadBases(ctx, bases)
 }
 
-// TestFilesOfBasesCount: the descriptor of a file counts for its user until its bases are
-// loaded, and beyond what he may have it is refused.
+// TestFilesOfBasesCount: the descriptor of a file counts for its user until its bases are loaded.
+// Beyond what the user may have it is refused.
 func TestFilesOfBasesCount(t *testing.T) {
 	on := &fake.Backend{}
 	b := slowLoads{on, make(chan *os.File), make(chan struct{})}
@@ -559,7 +560,7 @@ func TestFilesOfBasesCount(t *testing.T) {
 	}
 }
 
-// scripted is a backend that says whether it is there, and counts how often it is closed.
+// scripted is a backend that answers pings as it is told, and counts how often it is closed.
 type scripted struct {
 	*fake.Backend
 	ping   error
@@ -573,9 +574,9 @@ func (b *scripted) Close() error {
 	return b.Backend.Close()
 }
 
-// TestServerCloses: Close closes the backend once, after it has been told that shared memory
-// goes, and from then on calls learn that it is closed. Until then the number of a call that
-// has ended may be used again, and a ping says what the backend says.
+// TestServerCloses: Close closes the backend once, after telling it that shared memory goes. From
+// then on calls learn that it is closed. Before that, the number of a call that has ended may be
+// used again, and a ping says what the backend says.
 func TestServerCloses(t *testing.T) {
 	b := &scripted{Backend: &fake.Backend{}}
 	h := serveByHand(t, b, b.Backend)
@@ -623,7 +624,7 @@ func TestServerCloses(t *testing.T) {
 	is("a call after Close", err, backend.ErrClosed)
 }
 
-// TestClosedWhileItOpens: a backend that is open only after Close is closed at once.
+// TestClosedWhileItOpens: a backend that has opened only after Close is closed at once.
 func TestClosedWhileItOpens(t *testing.T) {
 	h := newByHand(t)
 	b := &scripted{Backend: h.backend}
@@ -634,8 +635,9 @@ func TestClosedWhileItOpens(t *testing.T) {
 	}
 }
 
-// TestExitsWithItsBackend: a plugin ends when its backend is gone, and a daemon also when the
-// backend panicked, which other sessions use too; not after Close, and not with its host.
+// TestExitsWithItsBackend: a plugin ends when its backend is gone. A daemon also ends when the
+// backend has panicked, because other sessions use it too. Neither ends for this after Close, or
+// when its host is gone.
 func TestExitsWithItsBackend(t *testing.T) {
 	gone := make(chan struct{})
 	close(gone)
@@ -694,8 +696,8 @@ func TestCallsEndWithTheHost(t *testing.T) {
 	}
 }
 
-// TestArenasAreBounded: in number, and in a daemon in what a session shares, until it is
-// given back.
+// TestArenasAreBounded: arenas are bounded in number, and in a daemon also in the bytes that a
+// session shares, until they are given back.
 func TestArenasAreBounded(t *testing.T) {
 	s := newServer(nil, slog.New(slog.DiscardHandler), &slog.LevelVar{}, newAccount())
 	defer s.stop()

@@ -1,12 +1,12 @@
-// Package tenancy has one backend serve several sessions, which are backends
-// themselves: what a daemon gives each prover that connects.
+// Package tenancy makes one backend serve several sessions, which are backends themselves. A daemon
+// gives one to each prover that connects.
 //
-// Bases are recognised by their digest (backend.Digest), which is always computed
-// here, of a copy that nobody else can change: two sessions that load the same
-// bases hold them once, and bases that no session holds any more are kept as a
-// cache. Spaces of vectors are a session's own, and no session can name
-// another's. Calls take turns (turns.go), so that none waits for all of another
-// session's. What a session may hold has a limit.
+// Bases are recognised by their digest (backend.Digest). The digest is always computed here, from a
+// copy that nobody else can change. Two sessions that load the same bases hold them once. Bases
+// that no session holds any more are kept as a cache.
+//
+// Spaces belong to one session, and no session can name another's. Calls take turns (turns.go), so
+// that none waits until another session has no more calls. What a session may hold is limited.
 //
 //	tenancy.go   the backend, and the bases of all sessions
 //	session.go   one session

@@ -9,10 +9,10 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// file is what a part of a file is known by. The kernel changes ctime with every
-// write(2), and with the first write to a page through a mapping since the page went to
-// the disk; nobody can set it. user is whose file it was said to be, so that no user's
-// strange file system is taken for another's.
+// file identifies a part of a file and its content. The kernel changes ctime with every write(2),
+// and with the first write to a page through a mapping after the page went to the disk; nobody can
+// set it. user is the user who sent the file: a file system that one user controls must not pass
+// for another's.
 type file struct {
 	user          int
 	device, inode uint64
@@ -24,16 +24,16 @@ type file struct {
 	offset        int64
 }
 
-// settled is how old the last change of a file must be for its content to be
-// known by it: a later one within the same tick of the clock would not show.
+// settled is how old the last change of a file must be before its content is identified by it. A
+// later change within the same tick of the clock would not show.
 const settled = 2 * time.Second
 
-// keepsTime has the file systems that change ctime so. Memory file systems do not for
-// mappings, and others have their times from elsewhere: files there are read each time.
+// keepsTime lists the file systems that change ctime in this way. File systems in memory do not for
+// mappings, and others take their times from elsewhere. Files there are read each time.
 var keepsTime = map[int64]bool{unix.EXT4_SUPER_MAGIC: true, unix.XFS_SUPER_MAGIC: true, unix.BTRFS_SUPER_MAGIC: true}
 
-// flush has later writes through mappings change ctime: pages that are dirty already
-// go to the disk. false tells that a file cannot be known by its time.
+// flush makes later writes through mappings change ctime, by writing dirty pages to the disk. It
+// returns false if the file cannot be identified by its time.
 func flush(b *backend.Bases) bool {
 	if b.File == nil {
 		return false
@@ -56,7 +56,7 @@ func flush(b *backend.Bases) bool {
 // maxFiles bounds the files that are remembered.
 const maxFiles = 1 << 10
 
-// identify returns what bases in a regular file are known by.
+// identify returns what identifies bases in a regular file. It returns false if nothing does.
 func identify(b *backend.Bases, user int) (file, bool) {
 	if b.File == nil {
 		return file{}, false

@@ -61,8 +61,8 @@ func TestFiles(t *testing.T) {
 	right(t, a, mustLoad(t, a, in), changed)
 }
 
-// TestMappedFile: a file that is changed through a mapping is read again, also where
-// the page was changed before and has not gone to the disk since.
+// TestMappedFile: a file that is changed through a mapping is read again, even if the page was
+// changed before and has not gone to the disk since.
 func TestMappedFile(t *testing.T) {
 	t.Parallel() // it waits for the clock
 	s := New(&fake.Backend{}, Options{Keep: 1 << 30})
@@ -91,7 +91,7 @@ func TestMappedFile(t *testing.T) {
 	right(t, a, mustLoad(t, a, in), changed)
 }
 
-// TestTimeThatNobodySets: a file that has changed is another one, also when its time of
+// TestTimeThatNobodySets: a file that has changed is recognised as another one, even if its time of
 // modification is set back.
 func TestTimeThatNobodySets(t *testing.T) {
 	t.Parallel() // it waits for the clock

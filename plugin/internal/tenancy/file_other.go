@@ -4,7 +4,7 @@ package tenancy
 
 import "github.com/pippin-zk/pippin/backend"
 
-// file is nothing where sessions have no files.
+// file is empty here, where sessions have no files.
 type file struct{ user int }
 
 const maxFiles = 1

@@ -6,20 +6,20 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// room is the memory that sessions hold, under Shared.mu. Bases count once, and once
+// room counts the memory that sessions hold, under Shared.mu. Bases count once in total, and once
 // for each user who holds them, however many sessions do.
 type room struct {
-	// apart is the bytes of vectors, and of bases on their way, which Shared.resident
-	// does not have yet.
+	// apart is the bytes of vectors, and of bases being loaded, which Shared.resident does not
+	// count yet.
 	apart int64
 	users map[int]int64
-	// copying is the bytes of the copies that bases are hashed in.
+	// copying is the bytes of the copies from which bases are hashed.
 	copying   int64
 	copyingOf map[int]int64
 }
 
-// reserve counts in memory that a user is to have, which unreserve counts out. Bases
-// that nobody holds make place for it.
+// reserve counts memory for a user, until unreserve. If there is too little in total, it frees
+// bases that nobody holds. It fails with backend.ErrOutOfMemory.
 func (s *Shared) reserve(user int, size int64) error {
 	size = footprint(size)
 	for {
@@ -41,7 +41,7 @@ func (s *Shared) reserve(user int, size int64) error {
 	}
 }
 
-// fitsUserLocked returns an error when a user may not have so much more.
+// fitsUserLocked returns an error if a user may not have that many more bytes.
 func (s *Shared) fitsUserLocked(user int, size int64) error {
 	if held := s.room.users[user]; s.o.UserRoom > 0 && size > s.o.UserRoom-held {
 		return fmt.Errorf("%w: %d bytes, and this user's sessions hold %d of the %d bytes of bases and "+
@@ -64,15 +64,15 @@ func (s *Shared) unchargeLocked(user int, size int64) {
 	}
 }
 
-// Sizes of the copies that bases are hashed in: whole parts of a digest, which are
-// hashed by all processors.
+// Sizes in bytes of the copies from which bases are hashed. They are whole parts of a digest,
+// because all processors hash these.
 const (
 	mostCopy  = 16 << 20
 	leastCopy = 1 << 20
 )
 
-// takeCopy counts in memory to copy bases of that size to, a quarter at most of what
-// is left of the user's.
+// takeCopy reserves memory for a copy of bases of a size, until giveCopy, and returns how many
+// bytes it has: at most a quarter of what is left, unless that is below leastCopy.
 func (s *Shared) takeCopy(user int, size int64) (int64, error) {
 	n := min(size, mostCopy)
 	if s.o.Copies == 0 {

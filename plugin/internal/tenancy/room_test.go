@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 )
 
-// sparse is count bases in a file that is one hole. Each offset is other bases, by
-// which files are known.
+// sparse returns count bases in a file that is one hole. Files are identified by offset too, so
+// each offset gives other bases.
 func sparse(t *testing.T, count int) func(offset int64) backend.Bases {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "sparse"))
@@ -32,8 +32,8 @@ func sparse(t *testing.T, count int) func(offset int64) backend.Bases {
 	}
 }
 
-// TestRoom: what all sessions hold, and what those of one user do, is counted in sum,
-// also when it costs the user nothing.
+// TestRoom: what all sessions hold, and what those of one user hold, is counted in sum, even when
+// holding it costs the user nothing.
 func TestRoom(t *testing.T) {
 	const one = 6400
 	inner := &fake.Backend{}
@@ -51,7 +51,7 @@ func TestRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	known.Memo = backend.Known(d)
-	mustLoad(t, a, known) // held by another session of his
+	mustLoad(t, a, known) // held by another session of the user
 	if _, err := again.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("vectors of user 1: %v", err)
 	}
@@ -73,7 +73,7 @@ func TestRoom(t *testing.T) {
 	if _, err := c.LoadBases(ctx, load(5)); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("a fifth of all: %v", err)
 	}
-	// What nobody holds makes place; what another session holds does not.
+	// Bases that nobody holds make room; those that another session holds do not.
 	if err := again.FreeBases(ctx, first); err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestCopies: loads on their way take no more memory to be hashed in than there may
-// be, however many of a user's there are.
+// TestCopies: loads take no more memory to hash in than the limit, however many of one user's there
+// are.
 func TestCopies(t *testing.T) {
 	s := New(&fake.Backend{}, Options{Copies: 64 << 20, UserCopies: 32 << 20})
-	// all takes what one user gets.
+	// all takes as much as one user gets.
 	all := func(user int) (taken []int64) {
 		for range 1000 {
 			n, err := s.takeCopy(user, 1<<30)
@@ -145,8 +145,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestAnswersHaveRoom: a short program may answer a lot; what it answers is counted
-// before it computes.
+// TestAnswersHaveRoom: a short program may have long answers. They are counted before it computes.
 func TestAnswersHaveRoom(t *testing.T) {
 	const one = 6400
 	s := New(&fake.Backend{}, Options{Room: 4 * footprint(one), UserRoom: 2 * footprint(one)})
@@ -182,8 +181,8 @@ func TestAnswersHaveRoom(t *testing.T) {
 	}
 }
 
-// TestCrumbs: bases of one point each are not kept by the million, and letting go of
-// one does not look at all.
+// TestCrumbs: bases of one point each are not kept by the million, and releasing one does not go
+// over all.
 func TestCrumbs(t *testing.T) {
 	const most = 100
 	inner := &fake.Backend{}

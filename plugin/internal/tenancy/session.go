@@ -12,24 +12,23 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// Session is the backend of one of those who share. It implements
-// backend.Backend, backend.Metered and, as far as the backend that is shared does,
-// backend.Programs.
+// Session is the backend of one of those who share a backend. It implements backend.Backend,
+// backend.Metered and, as far as the shared backend does, backend.Programs.
 type Session struct {
 	s     *Shared
 	user  int
 	quota int64
-	queue *queue                       // of calls
-	loads *queue                       // of loads
+	queue *queue                       // for calls
+	loads *queue                       // for loads
 	kept  *resident.Set[*entry, space] // spaces by the backend's ids
-	hits  uint64                       // loads that found their bases there, under Shared.mu
+	hits  uint64                       // loads whose bases were resident already; under Shared.mu
 
 	mu    sync.Mutex
 	held  int64 // bytes of bases and spaces
-	bases int64 // of these, of bases
+	bases int64 // the part of held that is bases
 }
 
-// space is a space of the backend's.
+// space is a space of the shared backend.
 type space struct {
 	id   backend.SpaceID
 	size int64
@@ -41,9 +40,9 @@ var (
 	_ backend.Metered  = (*Session)(nil)
 )
 
-// Open opens a session of a user's, whose files and memory are told from others';
-// quota bounds the bytes of bases and vectors that it holds, each set of bases
-// counted in full however many hold it; 0 is no limit.
+// Open opens a session of a user. Files and memory of different users are kept apart. quota bounds
+// the bytes of bases and vectors that the session holds; 0 is no limit. Bases count in full for
+// each session that holds them.
 func (s *Shared) Open(user int, quota int64) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,13 +66,13 @@ func (s *Session) Ping(ctx context.Context) error {
 	return s.s.b.Ping(ctx)
 }
 
-// Done implements backend.Backend: it is closed after Close. The end of the
-// backend that is shared is for whoever owns that to see.
+// Done implements backend.Backend. The channel is closed after Close. When the shared backend ends,
+// its owner must notice.
 func (s *Session) Done() <-chan struct{} { return s.kept.Done() }
 
-// Usage implements backend.Metered: what all sessions did is for the user who runs the daemon,
-// for it tells of the scalars of each. Others learn what their own session did. Which of
-// several devices computed a call is not known then: all time is the first one's.
+// Usage implements backend.Metered. Only the user who runs the daemon learns what all sessions did,
+// because that tells about everyone's scalars. Others learn what this session did. It is not known
+// then which of several devices computed a call: all time counts for the first one.
 func (s *Session) Usage() backend.Usage {
 	if s.user == s.s.o.Owner {
 		return s.s.Usage()
@@ -93,8 +92,7 @@ func (s *Session) Usage() backend.Usage {
 	return u
 }
 
-// AttachArena shows shared memory to the backend, if it wants to see it; see
-// plugin.ArenaUser.
+// AttachArena shows shared memory to the backend, if that wants to see it; see plugin.ArenaUser.
 func (s *Session) AttachArena(b []byte) (detach func(), err error) {
 	type user interface {
 		AttachArena(b []byte) (detach func(), err error)
@@ -105,7 +103,8 @@ func (s *Session) AttachArena(b []byte) (detach func(), err error) {
 	return nil, nil
 }
 
-// take counts memory that the session is to hold; give ends that.
+// take counts memory that the session will hold, until give. It fails with backend.ErrOutOfMemory
+// beyond the quota.
 func (s *Session) take(what string, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,9 +123,8 @@ func (s *Session) give(size int64) {
 	s.held -= size
 }
 
-// LoadBases implements backend.Backend. Bases whose digest is known (Bases.Memo),
-// or that lie in a file that has been read before, are not read when they are
-// loaded already.
+// LoadBases implements backend.Backend. It does not read bases that are loaded already, if their
+// digest is known (Bases.Memo) or they lie in a file that has been read before.
 func (s *Session) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
 	end, err := s.kept.Begin()
 	if err != nil {
@@ -169,7 +167,7 @@ func (s *Session) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 	return s.Run(ctx, backend.Steps(jobs))
 }
 
-// errNoPrograms is of a backend that has none.
+// errNoPrograms is returned if the shared backend has no programs.
 var errNoPrograms = fmt.Errorf("%w: programs", backend.ErrUnsupported)
 
 // NewSpace implements backend.Programs.
@@ -219,8 +217,8 @@ func (s *Session) freeSpace(p space) error {
 	return s.s.programs.FreeSpace(context.Background(), p.id)
 }
 
-// Run implements backend.Programs. It leaves it to the backend to check the steps: here
-// they get the backend's ids.
+// Run implements backend.Programs. It replaces the session's ids by those of the backend, which
+// checks the steps.
 func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	end, err := s.kept.Begin()
 	if err != nil {
@@ -233,8 +231,8 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	}
 	defer s.kept.End(used)
 	theirs := make([]backend.Step, len(steps))
-	var late []input // of the session's, that are not there yet
-	again := true    // nothing is written, so that a program that has begun can begin again
+	var late []input // inputs that are still being written
+	again := true    // the program writes no space, so that it can begin again
 	for i, step := range steps {
 		theirs[i] = backend.Renamed(step, nil, func(id backend.BasesID) backend.BasesID { return used.Bases[id].Kept.id })
 		backend.WithInput(step, func(in *backend.Input, count int) {
@@ -247,11 +245,11 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	return s.compute(ctx, theirs, late, again)
 }
 
-// HoldAnswers counts in the memory of what a program will answer, which release counts
-// out.
+// HoldAnswers counts the memory of a program's answers, until release. It fails with
+// backend.ErrOutOfMemory if there is too little.
 func (s *Session) HoldAnswers(steps []backend.Step) (release func(), err error) {
 	if !slices.ContainsFunc(steps, isRead) {
-		return func() {}, nil // a point or a few elements for each step
+		return func() {}, nil // each step answers a point or a few elements
 	}
 	used, err := s.kept.Find(steps)
 	if err != nil {
@@ -281,8 +279,8 @@ func writes(step backend.Step) bool {
 	return slices.ContainsFunc(backend.Accesses(step), func(a backend.Access) bool { return a.Writes })
 }
 
-// Close implements backend.Backend: it waits for the calls in flight, and gives
-// everything back. The backend that is shared stays.
+// Close implements backend.Backend: it waits for the calls in flight and gives everything back. The
+// shared backend stays open.
 func (s *Session) Close() error {
 	bases, spaces, first := s.kept.Close()
 	if !first {
@@ -301,20 +299,20 @@ func (s *Session) Close() error {
 	return failed
 }
 
-// input is the input of a step that comes while its program computes.
+// input is an input that is still being written while its program computes.
 type input struct {
 	step  int
 	of    backend.Input
-	count int // elements
+	count int // in elements
 }
 
-// errStalled ends a computation whose input does not come.
+// errStalled cancels a computation whose input does not come.
 var errStalled = fmt.Errorf("%w: input did not come", backend.ErrInternal)
 
-// compute runs a program in a turn of the session's. One whose input fails to come for a
-// while, of a prover that stands or is slow, would keep the turn from others. It is
-// cancelled then, waits for all of its input without a turn, and computes from the
-// start. A program that cannot begin again begins with all that it is to be given.
+// compute runs a program in a turn of the session. Input may fail to come for a while, if its
+// prover stands still or is slow; the program would then keep the turn from others. So it is
+// cancelled, waits for all of its input without a turn, and computes from the start. A program that
+// cannot begin again does not begin before all of its input is there.
 func (s *Session) compute(ctx context.Context, steps []backend.Step, late []input, again bool) ([][]byte, error) {
 	if again {
 		answers, stalled, err := s.attempt(ctx, steps, again)
@@ -332,7 +330,7 @@ func (s *Session) compute(ctx context.Context, steps []backend.Step, late []inpu
 	return answers, err
 }
 
-// attempt computes in one turn. stalled tells that the program failed because its input did not
+// attempt computes in one turn. stalled says that the program failed because its input did not
 // come.
 func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool) (answers [][]byte, stalled bool, err error) {
 	during, leave, err := s.s.turns.enter(ctx, s.queue)
@@ -361,5 +359,5 @@ func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool)
 	return answers, err != nil && context.Cause(during) == errStalled, err
 }
 
-// always agrees to make room, however often.
+// always lets roomy try again, and evictOne evict.
 func always() bool { return true }

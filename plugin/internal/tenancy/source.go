@@ -8,25 +8,24 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
-// private has bases read into memory of this process before they are hashed and
-// handed on: what another process can still write could be one thing to the
-// hash and another to the backend.
+// private reads bases into memory of this process before they are hashed and passed on. What
+// another process can still write could be one thing to the hash and another to the backend.
 type private struct {
 	b        *backend.Bases
 	hash     *backend.Hasher
 	progress *load
-	begun    bool  // pieces have been asked for
-	room     int64 // bytes that are copied at a time
+	begun    bool  // the backend has asked for pieces
+	room     int64 // how many bytes are copied at a time
 
-	// Points are hashed and taken by the backend in turns, as calls compute: processors
-	// are everybody's. There is none while the source is waited for.
+	// Hashing points and passing them to the backend take turns, like calls, because all users
+	// share the processors. A load has no turn while it waits for the source.
 	ctx   context.Context
 	turns *turns
 	queue *queue
 	turn  atomic.Pointer[turn]
 }
 
-// takeTurn waits for a turn, which leave ends.
+// takeTurn waits for a turn, until leave ends it.
 func (p *private) takeTurn() error {
 	u := &turn{t: p.turns, queue: p.queue, load: true}
 	if err := u.take(p.ctx); err != nil {
@@ -43,7 +42,7 @@ func (p *private) leave() {
 	}
 }
 
-// pause gives the turn away for a while when it is somebody else's.
+// pause gives the turn away for a while if somebody else comes first.
 func (p *private) pause(ctx context.Context) error {
 	if u := p.turn.Load(); u != nil {
 		return u.pause(ctx)
@@ -51,9 +50,8 @@ func (p *private) pause(ctx context.Context) error {
 	return backend.Ended(ctx)
 }
 
-// pieces returns a source for backend.Bases.Pieces; a second time it begins anew, where the
-// source can. After the last piece there is a turn until leave, for the backend checks
-// points then.
+// pieces is a source for backend.Bases.Pieces. Called a second time it begins anew, if the source
+// can. After the last piece it keeps the turn until leave, because the backend checks points then.
 func (p *private) pieces(yield func([]byte, error) bool) {
 	if p.begun {
 		p.hash = backend.NewHasher(p.b)

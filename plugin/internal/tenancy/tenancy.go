@@ -13,94 +13,94 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Options of a Shared. The zero value is the default.
+// Options configures a Shared. The zero value is the default.
 type Options struct {
-	// Keep is up to how many bytes of bases there may be for those that no
-	// session holds to be kept; those that were used last stay. 0 keeps none.
+	// Keep is how many bytes all bases together may have while any are kept that no session holds.
+	// Of these, the last used stay. 0 keeps none.
 	Keep int64
-	// Room bounds the bytes of bases and vectors that there are, and UserRoom those that
-	// one user's sessions hold; 0 is no limit.
+	// Room bounds the bytes of bases and vectors in total. UserRoom bounds those that one user's
+	// sessions hold. 0 is no limit.
 	Room, UserRoom int64
-	// Copies and UserCopies bound likewise the memory in which bases are hashed on
-	// their way.
+	// Copies and UserCopies bound in the same way the bytes of the copies from which bases are
+	// hashed while they are loaded.
 	Copies, UserCopies int64
-	// Turns is how many calls compute at a time; 0 is two for each device, so
-	// that one brings its scalars while another computes.
+	// Turns is how many calls compute at a time. 0 is two for each device, so that one fetches its
+	// scalars while another computes.
 	Turns int
-	// Owner is the user who reads what all sessions do; others read what theirs does.
+	// Owner is the user who may read what all sessions do. Others read what their own session does.
 	Owner int
 	// Log takes what sessions are not told; nil discards it.
 	Log *slog.Logger
 }
 
-// Shared is a backend with its sessions. The methods may be called concurrently.
+// Shared is a backend that sessions share. Its methods may be called concurrently.
 type Shared struct {
 	b        backend.Backend
 	programs backend.Programs // nil when it has none
 	o        Options
 	turns    *turns
-	loads    *turns        // of what loads have this machine's processors do
-	stalled  time.Duration // how long scalars may fail to come during a turn
+	loads    *turns        // for what loads compute on this machine's processors
+	stalled  time.Duration // for how long scalars may fail to come during a turn
 
 	mu       sync.Mutex
 	kept     map[key]*entry
 	files    map[file]backend.Digest
 	loading  map[offer]*load
-	resident int64 // bytes of kept, each by its footprint
+	resident int64 // bytes of kept, the sum of footprints
 	room     room
-	idle     list.List // of *entry that no session holds, the first to go first
+	idle     list.List // of *entry that no session holds; the first goes first
 	sessions int
 	hits     uint64
 	freeing  sync.WaitGroup
 }
 
-// key is what makes bases the same: two sessions with other wishes for the same
-// points hold them twice.
+// key identifies bases. Two sessions that load the same points with different hints hold them
+// twice.
 type key struct {
 	digest backend.Digest // of curve, group, count and content
 	hints  backend.Hints
 }
 
-// offer is a key that a user says his bases have.
+// offer is a key, and the user who says that his bases have it.
 type offer struct {
 	key
 	user int
 }
 
-// entry is bases that are loaded, under Shared.mu.
+// entry is bases that are loaded. Shared.mu guards it.
 type entry struct {
 	key
-	// readers are the users whose sessions brought the points themselves: to others the
-	// digest is of no use.
+	// readers are the users whose sessions have sent the points themselves. Other users gain
+	// nothing by the digest.
 	readers map[int]bool
-	id      backend.BasesID // the backend's
+	id      backend.BasesID // in the backend
 	size    int64
-	holders map[int]int   // users, each as often as his sessions loaded them
-	idle    *list.Element // in Shared.idle, when there are none
+	holders map[int]int   // how often each user's sessions have loaded them
+	idle    *list.Element // in Shared.idle, if there are no holders
 }
 
-// load is bases that are on their way, so that a second session can wait for them.
+// load is bases that are being loaded, so that a second session can wait for them.
 type load struct {
 	done chan struct{}
 
 	mu    sync.Mutex
-	moved time.Time // when the last of their bytes came
+	moved time.Time // when bytes came last
 }
 
 const (
-	// defaultStall is how long the scalars of a call, or the bases that another
-	// session is loading too, may fail to come before nobody waits for them.
+	// defaultStall is for how long nothing may come, of a call's scalars or of bases that another
+	// session is loading too, before nobody waits any more.
 	defaultStall = 2 * time.Second
-	// loadTurns is how many loads hash points at a time beside calls on a device of its
-	// own: while one does, another copies.
+	// loadTurns is how many loads hash points at a time if calls compute on a device with memory of
+	// its own: while one hashes, another copies.
 	loadTurns = 2
-	// entryBytes is what bases or a space take beside their elements.
+	// entryBytes is how much memory bases or a space take beside their elements.
 	entryBytes = 4 << 10
-	// longestWait bounds the wait for another session's load however it moves.
+	// longestWait bounds the wait for another session's load, even if that moves.
 	longestWait = time.Minute
 )
 
-// New shares a backend. Its owner closes it when the sessions are closed.
+// New shares a backend. The owner of the backend closes it after the sessions.
 func New(b backend.Backend, o Options) *Shared {
 	if o.Turns <= 0 {
 		o.Turns = 2 * max(1, len(b.Info().Devices))
@@ -123,8 +123,7 @@ func New(b backend.Backend, o Options) *Shared {
 	return s
 }
 
-// Usage returns what the backend counts, and what there is of all sessions. It is for the
-// owner.
+// Usage returns what the backend counts, and what all sessions hold. It is for the owner.
 func (s *Shared) Usage() backend.Usage {
 	var u backend.Usage
 	if m, ok := backend.As[backend.Metered](s.b); ok {
@@ -157,7 +156,7 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, o *Session) (*entry
 			k.digest, known = d, true
 		}
 		if !seen {
-			// Flushed first, so that what changes while it is read shows.
+			// Flush first, so that a change while the file is read shows.
 			if isFile = flush(b); isFile {
 				identity, isFile = identify(b, user)
 			}
@@ -205,8 +204,8 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, o *Session) (*entry
 	}
 }
 
-// await waits for another session's load to end; false when it does not move, or
-// when ctx ends.
+// await waits for another session's load to end. It returns false if the load does not move for
+// stalled, if deadline has passed, or if ctx ends.
 func (s *Shared) await(ctx context.Context, l *load, deadline time.Time) bool {
 	t := time.NewTicker(s.stalled / 4)
 	defer t.Stop()
@@ -234,8 +233,8 @@ func (l *load) move() {
 	l.moved = time.Now()
 }
 
-// read loads bases from their source. said is the digest that they are said to
-// have; progress is told of their coming. Both may be nil.
+// read loads bases from their source. said is the digest that they are said to have. progress notes
+// when bytes come. Both may be nil.
 func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, q *queue, said *backend.Digest,
 	progress *load, identity file, isFile bool) (_ *entry, err error) {
 	size := b.Size()
@@ -282,7 +281,7 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, q *queue,
 	}
 	s.room.apart -= footprint(size)
 	if e.holders[user] > 0 {
-		s.unchargeLocked(user, footprint(size)) // he held them already
+		s.unchargeLocked(user, footprint(size)) // the user held them already
 	}
 	e.holders[user]++
 	s.busyLocked(e)
@@ -290,7 +289,7 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, q *queue,
 	e.readers[user] = true
 	s.mu.Unlock()
 	switch {
-	case another: // later, as if there had been nothing to free
+	case another: // in the background: the time must not reveal that another user has them
 		s.freeing.Go(func() { s.free(id) })
 	case double:
 		s.free(id)
@@ -298,16 +297,16 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, q *queue,
 	return e, nil
 }
 
-// free gives bases of the backend back. That one that is dying keeps them costs
-// nobody anything.
+// free frees bases of the backend. It only logs an error: a backend that fails to free is dying,
+// and what it keeps harms nobody.
 func (s *Shared) free(id backend.BasesID) {
 	if err := s.b.FreeBases(context.Background(), id); err != nil {
 		s.o.Log.Warn("freeing bases", "cause", err)
 	}
 }
 
-// roomy calls f, and once more after it has run out of memory while there were
-// bases that nobody holds, if again says that it can.
+// roomy calls f. If that runs out of memory, roomy frees the bases that nobody holds. If there were
+// any, and again returns true, it calls f once more.
 func (s *Shared) roomy(f func() error, again func() bool) error {
 	err := f()
 	if errors.Is(err, backend.ErrOutOfMemory) && s.evict(1<<62) && again() {
@@ -316,7 +315,7 @@ func (s *Shared) roomy(f func() error, again func() bool) error {
 	return err
 }
 
-// holdLocked gives bases that are there one more holder.
+// holdLocked adds a holder to bases that are loaded.
 func (s *Shared) holdLocked(e *entry, user int) error {
 	if e.holders[user] == 0 {
 		if err := s.fitsUserLocked(user, footprint(e.size)); err != nil {
@@ -337,12 +336,12 @@ func (s *Shared) busyLocked(e *entry) {
 	}
 }
 
-// footprint returns what bases, a space or answers of a size take of the memory that the
-// sessions of a user, and all sessions, may have: each takes some beside its elements. The
-// quota of one session counts elements alone.
+// footprint returns how much bases, a space or answers of a size count against the limits of a
+// user's sessions and of all sessions: the size and entryBytes. The quota of one session counts
+// elements only.
 func footprint(size int64) int64 { return size + entryBytes }
 
-// release lets go of bases.
+// release drops one holder of bases.
 func (s *Shared) release(e *entry, user int) {
 	s.mu.Lock()
 	if e.holders[user]--; e.holders[user] == 0 {
@@ -356,9 +355,8 @@ func (s *Shared) release(e *entry, user int) {
 	s.evict(0)
 }
 
-// evict frees bases that nobody holds, those first that were let go of first,
-// until there is room for so many bytes beside what stays. It tells whether it
-// freed any.
+// evict frees bases that nobody holds, the first released first, until Keep has room for that many
+// more bytes. It reports whether it freed any.
 func (s *Shared) evict(room int64) (freed bool) {
 	for s.evictOne(func() bool { return s.resident > s.o.Keep-room }) {
 		freed = true
@@ -366,8 +364,8 @@ func (s *Shared) evict(room int64) (freed bool) {
 	return freed
 }
 
-// evictOne frees the bases that nobody holds and that were let go of first, if there
-// are any and tooMany, called under the lock, says so.
+// evictOne frees the bases that were released first among those that nobody holds. It does so if
+// there are any and tooMany, which is called under the lock, returns true.
 func (s *Shared) evictOne(tooMany func() bool) bool {
 	s.mu.Lock()
 	first := s.idle.Front()

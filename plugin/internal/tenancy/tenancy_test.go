@@ -22,14 +22,14 @@ import (
 
 var ctx = context.Background()
 
-// bases are n points of BN254 G1, other ones for each seed.
+// bases returns n points of BN254 G1, different for each seed.
 func bases(n int, seed byte) backend.Bases {
 	b := backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: make([]byte, 64*n)}
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b.Bytes)
 	return b
 }
 
-// claimed is b, to be read piece by piece if its digest is not known.
+// claimed returns b as bases that are read piece by piece if their digest is not known.
 func claimed(t testing.TB, b backend.Bases, reads *atomic.Int64) backend.Bases {
 	t.Helper()
 	d, err := b.Digest(ctx)
@@ -58,7 +58,7 @@ func mustLoad(t testing.TB, s *Session, b backend.Bases) backend.BasesID {
 	return id
 }
 
-// right computes one MSM and compares.
+// right computes one MSM and compares its answer.
 func right(t testing.TB, s *Session, id backend.BasesID, b backend.Bases) {
 	t.Helper()
 	scalars := make([]byte, 32*b.Count)
@@ -74,8 +74,8 @@ func right(t testing.TB, s *Session, id backend.BasesID, b backend.Bases) {
 	}
 }
 
-// TestOneCopy: a user's sessions with the same bases hold them once, also when both load
-// them at the same time; what no session holds is found again.
+// TestOneCopy: a user's sessions with the same bases hold them once, even if both load them at the
+// same time. Bases that no session holds are found again.
 func TestOneCopy(t *testing.T) {
 	inner := &fake.Backend{}
 	s := New(inner, Options{Keep: 1 << 30})
@@ -104,7 +104,7 @@ func TestOneCopy(t *testing.T) {
 	if _, err := a.MSM(ctx, []backend.Job{{Bases: ids[0]}}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("freed bases: %v", err)
 	}
-	right(t, a, ids[2], points) // loaded another time, and still there
+	right(t, a, ids[2], points) // loaded twice and freed once: still there
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +116,12 @@ func TestOneCopy(t *testing.T) {
 	c := s.Open(1, 0)
 	defer c.Close()
 	right(t, c, mustLoad(t, c, claimed(t, points, &reads)), points)
-	// Without a known digest they are read, and then there are not two either.
+	// Without a known digest they are read, but even then they are held once.
 	right(t, c, mustLoad(t, c, points), points)
 	if reads.Load() != 1 || inner.Bases() != 1 {
 		t.Errorf("read %d times, %d copies", reads.Load(), inner.Bases())
 	}
-	// Other wishes are other bases.
+	// Other hints make other bases.
 	other := points
 	other.Hints.Multiples = 1
 	mustLoad(t, c, other)
@@ -130,7 +130,7 @@ func TestOneCopy(t *testing.T) {
 	}
 }
 
-// TestLies: bases are known by the digest of what came, whatever was said.
+// TestLies: bases are identified by the digest of what came, whatever was said.
 func TestLies(t *testing.T) {
 	inner := &fake.Backend{}
 	s := New(inner, Options{Keep: 1 << 30})
@@ -175,8 +175,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestLeastRecentlyUsed: what nobody holds is kept up to the limit, and goes when
-// the backend has no more room.
+// TestLeastRecentlyUsed: bases that nobody holds are kept up to the limit. They are freed when the
+// backend has no more room.
 func TestLeastRecentlyUsed(t *testing.T) {
 	inner := &fake.Backend{}
 	one := int64(6400)
@@ -220,7 +220,7 @@ func TestLeastRecentlyUsed(t *testing.T) {
 	right(t, a, held, bases(300, 5))
 }
 
-// TestQuota: the error has what was wanted and what there is.
+// TestQuota: the error says what was wanted and what there is.
 func TestQuota(t *testing.T) {
 	s := New(&fake.Backend{}, Options{Keep: 1 << 30})
 	a, b := s.Open(1, 20000), s.Open(2, 0)
@@ -307,7 +307,7 @@ func TestApart(t *testing.T) {
 	b.Close()
 }
 
-// TestTurns: a turn goes to who had the least time.
+// TestTurns: a turn goes to the session that has had the least time.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
@@ -346,11 +346,11 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%d wait", turns.length())
 		}
 		wg.Wait()
-		// busy has had a turn before quiet came; quiet's two are short.
+		// busy has had a turn before quiet comes. quiet's two turns are short.
 		if got := took(); got != "bqqbbbbb" {
 			t.Errorf("order %s", got)
 		}
-		// Who pauses saves nothing up.
+		// A session that pauses saves nothing up.
 		use("b", &busy, 10*time.Millisecond)
 		for range 3 {
 			use("q", &quiet, 10*time.Millisecond)
@@ -361,7 +361,7 @@ func TestTurns(t *testing.T) {
 		if got := took(); got != "qbqbqb" && got != "qbqbbq" {
 			t.Errorf("after a pause %s", got)
 		}
-		// One that gives up leaves no hole.
+		// A call that gives up leaves no gap.
 		for range 2 {
 			use("q", &quiet, time.Hour)
 		}
@@ -377,8 +377,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestCountersAreOnesOwn: what a session reads of calls, loads and memory is its own, whatever others
-// do; the user who runs the daemon reads what there is of all.
+// TestCountersAreOnesOwn: the calls, loads and memory that a session reads are only those of the
+// session, whatever others do. The user who runs the daemon reads those of all.
 func TestCountersAreOnesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const owner = 7
@@ -421,8 +421,8 @@ func TestCountersAreOnesOwn(t *testing.T) {
 	})
 }
 
-// TestPatience: who computes nothing has a turn more when the others do not give
-// theirs away, one for each user.
+// TestPatience: a user who computes nothing gets an extra turn when the others do not give theirs
+// away, one for each user.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
@@ -444,7 +444,7 @@ func TestPatience(t *testing.T) {
 			cancel()
 		}
 		end()
-		// It is counted from the call on, not from one that gave up.
+		// Patience counts from the call, not from an earlier one that gave up.
 		short, cancel := context.WithTimeout(ctx, patience/2)
 		defer cancel()
 		if _, _, err := turns.enter(short, &queue{user: other}); !errors.Is(err, context.DeadlineExceeded) {
@@ -463,9 +463,8 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestYield: a long call gives its turn away between its parts, all of its goroutines
-// wait meanwhile, and users have the same time, however many sessions and calls one
-// has.
+// TestYield: a long call gives its turn away between its parts, and all of its goroutines wait
+// meanwhile. Users have the same time, however many sessions and calls one has.
 func TestYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const part = time.Millisecond
@@ -520,8 +519,7 @@ func TestYield(t *testing.T) {
 	})
 }
 
-// TestNoneStarves: a call of one session is answered soon while another has many
-// on their way.
+// TestNoneStarves: a call of one session is answered soon while another session has many.
 func TestNoneStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(&fake.Backend{Delay: time.Second}, Options{Turns: 2})
@@ -546,8 +544,8 @@ func TestNoneStarves(t *testing.T) {
 	})
 }
 
-// TestStalledScalars: a session whose scalars do not come does not keep others
-// from computing, and is answered when they have come.
+// TestStalledScalars: a session whose scalars do not come does not keep others from computing, and
+// is answered once they have come.
 func TestStalledScalars(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(&fake.Backend{Step: 10}, Options{Turns: 1})
@@ -595,7 +593,7 @@ func TestStalledScalars(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		// The caller's own errors are the call's.
+		// An error of the input is returned as the call's.
 		failing := func(context.Context, int) error { return fmt.Errorf("%w: no witness", backend.ErrInvalidInput) }
 		if _, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100,
 			Input: backend.Input{Bytes: scalars, Ready: failing}}}); !errors.Is(err, backend.ErrInvalidInput) {
@@ -606,7 +604,7 @@ func TestStalledScalars(t *testing.T) {
 	})
 }
 
-// deaf is a backend that does not hear that a call is over.
+// deaf is a backend that does not notice the cancelling of a call.
 type deaf struct {
 	*fake.Backend
 	runs int
@@ -617,7 +615,7 @@ func (d *deaf) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 	return d.Backend.MSM(context.WithoutCancel(ctx), jobs)
 }
 
-// TestLateAnswer: an answer that comes although its input stood is the answer.
+// TestLateAnswer: an answer that comes although the input stalled is returned.
 func TestLateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &deaf{Backend: &fake.Backend{}}
@@ -649,8 +647,8 @@ func (b *attentive) Run(ctx context.Context, steps []backend.Step) ([][]byte, er
 	return b.Backend.Run(ctx, steps)
 }
 
-// TestWhatWritesBeginsOnce: a program that changes a space begins when all of its input is
-// there, because it cannot begin again; any other begins at once.
+// TestWhatWritesBeginsOnce: a program that changes a space begins when all of its input is there,
+// because it cannot begin again. Any other begins at once.
 func TestWhatWritesBeginsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &attentive{Backend: &fake.Backend{Step: 1}}
@@ -683,8 +681,8 @@ func TestWhatWritesBeginsOnce(t *testing.T) {
 	})
 }
 
-// TestStalledLoad: who loads what another session loads waits for it, but not for
-// one that stands.
+// TestStalledLoad: a session that loads what another session loads waits for it, but not if it
+// stalls.
 func TestStalledLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &fake.Backend{}
@@ -723,8 +721,8 @@ func TestStalledLoad(t *testing.T) {
 	})
 }
 
-// TestSlowLoad: who loads what another session loads waits while that moves, but not longer
-// than a minute, whatever comes.
+// TestSlowLoad: a session that loads what another session loads waits while that load moves, but
+// never longer than a minute.
 func TestSlowLoad(t *testing.T) {
 	for seconds, want := range map[int]struct {
 		reads int64
@@ -759,7 +757,7 @@ func TestSlowLoad(t *testing.T) {
 	}
 }
 
-// crowded is a backend that notes how many bases there are when others are loaded.
+// crowded is a backend that notes how many bases it holds when more are loaded.
 type crowded struct {
 	*fake.Backend
 	most int
@@ -770,7 +768,8 @@ func (c *crowded) LoadBases(ctx context.Context, b backend.Bases) (backend.Bases
 	return c.Backend.LoadBases(ctx, b)
 }
 
-// TestMakesPlaceBeforeItLoads: what nobody holds goes before more is loaded than may be kept.
+// TestMakesPlaceBeforeItLoads: bases that nobody holds are freed before a load would exceed the
+// limit.
 func TestMakesPlaceBeforeItLoads(t *testing.T) {
 	inner := &crowded{Backend: &fake.Backend{}}
 	s := New(inner, Options{Keep: 3 * footprint(6400)})
@@ -786,8 +785,8 @@ func TestMakesPlaceBeforeItLoads(t *testing.T) {
 	}
 }
 
-// short is a backend that runs out of memory once it has read the points, while there are
-// others, and that frees slowly.
+// short is a backend that runs out of memory after it has read the points, while it holds other
+// bases, and that frees slowly.
 type short struct {
 	*fake.Backend
 	loads int
@@ -810,13 +809,13 @@ func (b *short) FreeBases(ctx context.Context, id backend.BasesID) error {
 	return b.Backend.FreeBases(ctx, id)
 }
 
-// TestRoomIsMadeOnce: a load that finds no memory is tried once more when what nobody holds
-// has gone, if its points can be read again.
+// TestRoomIsMadeOnce: a load that finds no memory is tried once more after the bases that nobody
+// holds are freed, if its points can be read again.
 func TestRoomIsMadeOnce(t *testing.T) {
 	var reads atomic.Int64
 	for what, c := range map[string]struct {
 		points      backend.Bases
-		held        bool // what takes the memory
+		held        bool // the bases that take the memory are held
 		loads, left int
 		fails       bool
 	}{
@@ -848,8 +847,8 @@ func TestRoomIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestHoldersAreCharged: what a user holds counts once for him, by whatever session, from
-// whatever source and however often, and counts as long as he holds it.
+// TestHoldersAreCharged: bases that a user holds count once for the user, by whatever session, from
+// whatever source and however often, for as long as the user holds them.
 func TestHoldersAreCharged(t *testing.T) {
 	one := footprint(6400)
 	s := New(&fake.Backend{}, Options{Keep: 1 << 30, UserRoom: 2 * one})
@@ -899,8 +898,8 @@ func TestHoldersAreCharged(t *testing.T) {
 	}
 }
 
-// TestNobodyLearnsThatBasesAreThere: a load of what another user has takes no longer than one
-// of what nobody has, also where the second copy is freed slowly.
+// TestNobodyLearnsThatBasesAreThere: loading what another user has takes no longer than loading
+// what nobody has, even if the second copy is freed slowly.
 func TestNobodyLearnsThatBasesAreThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &short{Backend: &fake.Backend{}, slow: time.Second}
@@ -921,8 +920,8 @@ func TestNobodyLearnsThatBasesAreThere(t *testing.T) {
 	})
 }
 
-// TestDigestIsNoKey: with the digest alone nobody has another user's bases, and with
-// the points he has them only after all has been read and loaded, as with nobody.
+// TestDigestIsNoKey: the digest alone does not give anyone another user's bases. With the points a
+// user gets them, but only after all points have been read and loaded, as if nobody had them.
 func TestDigestIsNoKey(t *testing.T) {
 	inner := &fake.Backend{}
 	s := New(inner, Options{Keep: 1 << 30})
@@ -944,7 +943,7 @@ func TestDigestIsNoKey(t *testing.T) {
 	if st := s.Usage().Daemon; st.Recognised != 0 {
 		t.Errorf("%+v", st)
 	}
-	// The owner of the same points loads them as if nobody had: read once, and given to
+	// A user who has the same points loads them as if nobody had: they are read once, and given to
 	// the backend once.
 	before, pieces := reads.Load(), inner.Pieces.Load()
 	theirs := mustLoad(t, thief, claimed(t, points, &reads))
@@ -966,8 +965,8 @@ func TestDigestIsNoKey(t *testing.T) {
 	right(t, owner, id, points)
 }
 
-// TestNobodyWaitsForAnothersLoad: that one user loads a key does not delay, or hasten,
-// another's load of the same key.
+// TestNobodyWaitsForAnothersLoad: one user's load of a key neither delays nor hastens another
+// user's load of the same key.
 func TestNobodyWaitsForAnothersLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(&fake.Backend{}, Options{Keep: 1 << 30})
@@ -994,8 +993,8 @@ func TestNobodyWaitsForAnothersLoad(t *testing.T) {
 	})
 }
 
-// TestHeavyWaits: while a user computes who has had less time, the long calls of
-// another wait, also where there is a turn for them.
+// TestHeavyWaits: while a user computes who has had less time, long calls of another user wait,
+// even if there is a turn for them.
 func TestHeavyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(2)
@@ -1063,8 +1062,8 @@ func (c *counting) LoadBases(ctx context.Context, b backend.Bases) (backend.Base
 	return c.Backend.LoadBases(ctx, b)
 }
 
-// TestLoadsTakeTurns: points are hashed and taken in turns, and a load whose points do
-// not come has none.
+// TestLoadsTakeTurns: points are hashed and passed on in turns. A load whose points do not come has
+// no turn.
 func TestLoadsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &counting{Backend: &fake.Backend{}}

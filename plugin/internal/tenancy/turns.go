@@ -13,20 +13,20 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// turns lets a number of calls compute at a time. A turn that becomes free goes to the
-// user who has had the least time, and among his sessions to the one that has had the
-// least. So neither many calls, nor long ones, nor many sessions of one user hold up
-// another's. Of a session's calls those go on first that have begun, so that few of them
-// hold work memory; then the one that has waited longest.
+// turns lets a number of calls compute at a time. A free turn goes to the user who has had the
+// least time, and among that user's sessions to the one that has had the least. So neither many
+// calls, nor long ones, nor many sessions of one user hold up another user. Within a session, calls
+// that have begun go first, so that few of them hold work memory. Then comes the call that has
+// waited longest.
 //
-// A call that has had its turn for a slice looks, between two parts of its computation,
-// whether a user with less time waits. If so, it gives the turn away and waits until no
-// such user waits or computes. On a CPU calls slow each other down, so there none begins
-// either while a user with less time computes. For a backend that has no parts there is one
-// turn more, for a user who has none and has waited.
+// A call that has had its turn for a slice checks, between two parts of its computation, whether a
+// user with less time waits. If so, it gives the turn away and waits until no such user waits or
+// computes. On a CPU calls slow each other down, so there no call begins either while a user with
+// less time computes. A backend may not divide its computations into parts, so a user who has
+// waited for patience without any turn gets one more turn than there are.
 //
-// Each session has a queue. A look at who is next goes over users and over sessions of one
-// of them, never over calls: a thousand that wait cost the others no more than one.
+// Each session has a queue. Finding the next call goes over users and over the sessions of one
+// user, never over calls: a thousand that wait cost the others no more than one.
 type turns struct {
 	contended atomic.Bool // somebody waits, or two users compute
 	patience  time.Duration
@@ -34,65 +34,68 @@ type turns struct {
 	made      time.Time
 
 	mu      sync.Mutex
-	free    int // below 0 where there are turns more
+	free    int // below 0 while there are extra turns
 	waiting int
 	running []*turn
-	users   []*user       // who wait or compute
-	known   map[int]*user // all, whose time outlives their sessions
-	looks   int           // at users, sessions and calls that compute, since turns were made
+	users   []*user       // those who wait or compute
+	known   map[int]*user // all users, by number: their time outlives their sessions
+	looks   int           // how many users, sessions and computing calls were looked at; for tests
 }
 
 const (
 	// slice is how long a call computes before it gives its turn to others.
 	slice = 2 * time.Millisecond
-	// patience is how long a user waits who computes nothing before he has a turn more.
+	// patience is how long a user who computes nothing waits before an extra turn.
 	patience = 20 * time.Millisecond
 )
 
-// claim is the part of a user, or of one session, under turns.mu.
+// claim is what one user, or one session, has of the turns. turns.mu guards it.
 type claim struct {
 	running, waiting int
-	// used is the time that its calls had. One that comes back from a pause begins
-	// where the others are: time that was not used is not saved up, and a user with
-	// short calls does not wait long because he has had many.
+	// used is the time that its calls have had. One that comes back from a pause starts level with
+	// the others: unused time is not saved up, and a user with short calls does not wait long for
+	// having had many.
 	used time.Duration
 }
 
 func (c *claim) idle() bool { return c.running+c.waiting == 0 }
 
-// user is one user's part.
+// user is what one user has.
 type user struct {
 	claim
 	sessions []*queue // that wait or compute
-	// more gives the user a turn more; nil while he computes or no new call waits.
+	// more gives the user an extra turn. It is nil while the user computes or has no new call that
+	// waits.
 	more *time.Timer
 }
 
-// queue is one session's part.
+// queue is what one session has.
 type queue struct {
 	claim
 	user  *user
 	begun list.List // of *turn: calls that gave their turn away
 	fresh list.List // of *turn: calls that have had none
-	// calls is what its calls have had, loads left out: used is no count, for it is moved up.
+	// calls is the time and number of its calls, without loads. used would not do, because it is
+	// moved up.
 	calls backend.DeviceUsage
 }
 
-// turn is one call's. A call has one at a time, and gives it away and takes it back.
+// turn belongs to one call, which gives it away and takes it back.
 type turn struct {
 	t     *turns
 	queue *queue
-	load  bool          // what hashes and checks points, and is no call
-	has   chan struct{} // closed when it has the turn
-	// keeps is until when the call computes without a look at others, since turns.made.
+	load  bool          // it hashes and checks points and is no call
+	has   chan struct{} // closed when the call has the turn
+	// keeps is until when the call computes without checking for others, as a time since
+	// turns.made.
 	keeps atomic.Int64
 
 	// Under turns.mu.
 	waits    *list.Element // in its queue
-	asked    time.Time     // it waits since then
+	asked    time.Time     // since when it waits
 	computes bool
-	since    time.Time     // since then its time is not counted yet
-	away     chan struct{} // while it has given it away: closed when that is over
+	since    time.Time     // until when its time has been counted
+	away     chan struct{} // not nil while it has given the turn away; closed when it is back
 	over     bool          // the call has ended
 }
 
@@ -100,7 +103,7 @@ func newTurns(n int) *turns {
 	return &turns{free: n, patience: patience, known: map[int]*user{}, made: time.Now()}
 }
 
-// queue returns the part of a new session of a user's.
+// queue returns the queue of a new session of a user.
 func (t *turns) queue(number int) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,8 +115,8 @@ func (t *turns) queue(number int) *queue {
 	return &queue{user: of}
 }
 
-// enter waits for a turn, which leave ends. The context that it returns is for what
-// computes: there backend.Yield gives the turn to others.
+// enter waits for a turn, until leave ends it. The computation must use the context returned: with
+// it backend.Yield gives the turn to others.
 func (t *turns) enter(ctx context.Context, l *queue) (during context.Context, leave func(), err error) {
 	u := &turn{t: t, queue: l}
 	if err := u.take(ctx); err != nil {
@@ -122,7 +125,7 @@ func (t *turns) enter(ctx context.Context, l *queue) (during context.Context, le
 	return backend.WithYield(ctx, u.pause), u.leave, nil
 }
 
-// take waits for the turn, which leave ends.
+// take waits for the turn, until leave ends it.
 func (u *turn) take(ctx context.Context) error {
 	if err := backend.Ended(ctx); err != nil {
 		return err
@@ -134,7 +137,7 @@ func (u *turn) take(ctx context.Context) error {
 	return u.t.await(ctx, u)
 }
 
-// waitLocked has a call wait for a turn.
+// waitLocked makes a call wait for a turn.
 func (t *turns) waitLocked(u *turn) {
 	l := u.queue
 	if l.user.idle() {
@@ -164,7 +167,7 @@ func (t *turns) waitLocked(u *turn) {
 	t.hopeLocked(l.user)
 }
 
-// hopeLocked has a user who computes nothing wait for a turn more for a new call.
+// hopeLocked starts the timer for an extra turn, if a user computes nothing and has a new call.
 func (t *turns) hopeLocked(of *user) {
 	if of.running > 0 || of.more != nil || t.nextOfLocked(of, true) == nil {
 		return
@@ -174,7 +177,7 @@ func (t *turns) hopeLocked(of *user) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if of.more != own {
-			return // it was too late to stop it
+			return // unhopeLocked came too late to stop the timer
 		}
 		of.more = nil
 		if next := t.nextOfLocked(of, true); next != nil {
@@ -184,7 +187,7 @@ func (t *turns) hopeLocked(of *user) {
 	of.more = own
 }
 
-// unhopeLocked ends what hopeLocked has begun.
+// unhopeLocked stops the timer that hopeLocked has started.
 func (t *turns) unhopeLocked(of *user) {
 	if of.more != nil {
 		of.more.Stop()
@@ -210,7 +213,7 @@ func (t *turns) await(ctx context.Context, u *turn) error {
 	}
 }
 
-// nextLocked gives free turns away.
+// nextLocked gives free turns to calls that wait.
 func (t *turns) nextLocked() {
 	for t.free > 0 {
 		next := t.bestLocked()
@@ -222,12 +225,11 @@ func (t *turns) nextLocked() {
 	t.noteLocked()
 }
 
-// noteLocked has those who compute look at who else does.
+// noteLocked notes whether calls that compute must check for others.
 func (t *turns) noteLocked() { t.contended.Store(t.waiting > 0 || len(t.users) > 1) }
 
-// bestLocked returns whose turn is next, of those who wait, or nil. While a user with less
-// time computes, calls that gave up their turn wait: on a CPU the two would slow each other
-// down.
+// bestLocked returns the turn that is next among those that wait, or nil. While a user with less
+// time computes, calls that gave up their turn wait: on a CPU the two would slow each other down.
 func (t *turns) bestLocked() (best *turn) {
 	t.settleLocked()
 	least := t.leastRunningLocked()
@@ -244,8 +246,8 @@ func (t *turns) bestLocked() (best *turn) {
 	return best
 }
 
-// nextOfLocked returns whose turn is next of a user's calls, or only of those that are new,
-// or nil.
+// nextOfLocked returns the turn that is next among a user's calls that wait, or among those that
+// are new, or nil.
 func (t *turns) nextOfLocked(of *user, onlyNew bool) (next *turn) {
 	for _, l := range of.sessions {
 		t.looks++
@@ -260,7 +262,7 @@ func (t *turns) nextOfLocked(of *user, onlyNew bool) (next *turn) {
 	return next
 }
 
-// leastRunningLocked returns the least time of a user who computes.
+// leastRunningLocked returns the least time that any user who computes has had.
 func (t *turns) leastRunningLocked() time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for _, r := range t.running {
@@ -270,13 +272,14 @@ func (t *turns) leastRunningLocked() time.Duration {
 	return least
 }
 
-// before reports whether a call's user, or of one user its session, has had less time.
+// before reports whether the user of a call has had less time than that of another. If the user is
+// the same, it compares their sessions.
 func (u *turn) before(other *turn) bool {
 	a, b := u.queue, other.queue
 	return a.user.used < b.user.used || a.user == b.user && a.used < b.used
 }
 
-// giveLocked gives a turn to one who waits.
+// giveLocked gives a turn to a call that waits.
 func (t *turns) giveLocked(u *turn) {
 	t.dropLocked(u)
 	u.queue.running++
@@ -296,7 +299,7 @@ func (t *turns) giveLocked(u *turn) {
 	close(u.has)
 }
 
-// dropLocked has one wait no more.
+// dropLocked takes a call out of those that wait.
 func (t *turns) dropLocked(u *turn) {
 	l := u.queue
 	if u.away != nil {
@@ -326,7 +329,7 @@ func (t *turns) settleLocked() {
 	}
 }
 
-// endLocked takes a turn back.
+// endLocked takes a turn back from a call that computes.
 func (t *turns) endLocked(u *turn) {
 	t.settleLocked()
 	t.running = slices.DeleteFunc(t.running, func(r *turn) bool { return r == u })
@@ -338,8 +341,8 @@ func (t *turns) endLocked(u *turn) {
 	t.hopeLocked(u.queue.user)
 }
 
-// forgetLocked counts a session out that neither waits nor computes, and its user if none
-// of his does.
+// forgetLocked takes out a session that neither waits nor computes, and its user if none of the
+// user's sessions does.
 func (t *turns) forgetLocked(l *queue) {
 	if l.idle() {
 		l.user.sessions = slices.DeleteFunc(l.user.sessions, func(q *queue) bool { return q == l })
@@ -363,9 +366,9 @@ func (u *turn) leave() {
 	t.forgetLocked(u.queue)
 }
 
-// pause gives the turn to a call that comes before, if there is one and the slice is
-// over, and waits for it to come back. All goroutines of the call wait then that come
-// here.
+// pause gives the turn to a call that comes before this one, if there is such a call and the slice
+// is over. Then it waits for the turn to come back. Other goroutines of this call that come here
+// wait too.
 func (u *turn) pause(ctx context.Context) error {
 	t := u.t
 	if !t.contended.Load() {
@@ -406,14 +409,14 @@ func (u *turn) pause(ctx context.Context) error {
 	return err
 }
 
-// comesBeforeLocked reports whether somebody waits whose turn comes before that of a call
-// which computes, or a user with less time computes beside it.
+// comesBeforeLocked reports whether a call waits that comes before one that computes, or a user
+// with less time computes beside it.
 func (t *turns) comesBeforeLocked(u *turn) bool {
 	next := t.bestLocked()
 	return next != nil && next.before(u) || t.leastRunningLocked() < u.queue.user.used
 }
 
-// of returns what the calls of a session have had until now, and how many wait.
+// of returns what a session's calls have had until now, and how many wait.
 func (t *turns) of(l *queue) (had backend.DeviceUsage, waiting int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// calls has calls take turns, and notes who had one.
+// calls makes calls take turns and notes which had one.
 type calls struct {
 	t     *testing.T
 	turns *turns
@@ -21,7 +21,7 @@ type calls struct {
 	order []string
 }
 
-// queued has a call of a session wait, and compute for d when it has its turn.
+// queued makes a call of a session wait, and compute for d when it has its turn.
 func (c *calls) queued(name string, of *queue, d time.Duration) {
 	c.all.Go(func() {
 		_, leave, err := c.turns.enter(ctx, of)
@@ -45,15 +45,16 @@ func (c *calls) had() string {
 	return strings.Join(c.order, "")
 }
 
-// patient returns turns that nobody gets for waiting long.
+// patient returns turns without extra turns.
 func patient(n int) *turns {
 	t := newTurns(n)
 	t.patience = 24 * time.Hour
 	return t
 }
 
-// TestWhoseTurn: the user who had the least time comes first, and of his sessions the one that
-// had; who comes back has saved nothing up, and waits no longer than a slice for what he had.
+// TestWhoseTurn: the user who has had the least time comes first, and among that user's sessions
+// the one that has had the least. A user who comes back has saved nothing up, and waits no longer
+// than a slice for earlier time.
 func TestWhoseTurn(t *testing.T) {
 	const d = 10 * time.Millisecond
 	for name, row := range map[string]struct {
@@ -134,7 +135,7 @@ func TestTimeIsCountedOnce(t *testing.T) {
 	})
 }
 
-// TestTurnThatComesTooLate: a turn that is given while its call gives up is not lost.
+// TestTurnThatComesTooLate: a turn given to a call that gives up at the same time is not lost.
 func TestTurnThatComesTooLate(t *testing.T) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
@@ -154,8 +155,8 @@ func TestTurnThatComesTooLate(t *testing.T) {
 	}
 }
 
-// TestSlice: a call keeps its turn for a slice, gives it to who waits, and has it back when he
-// has had as much.
+// TestSlice: a call keeps its turn for a slice, gives it to another that waits, and has it back
+// when that has had as much time.
 func TestSlice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{t: t, turns: patient(1)}
@@ -184,7 +185,7 @@ func TestSlice(t *testing.T) {
 	})
 }
 
-// TestCallThatEndsWhileItIsAway: when its turn comes back nobody is there, and it is given on.
+// TestCallThatEndsWhileItIsAway: a turn that comes back to a call which has ended goes to the next.
 func TestCallThatEndsWhileItIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{t: t, turns: patient(1)}
@@ -204,7 +205,7 @@ func TestCallThatEndsWhileItIsAway(t *testing.T) {
 	})
 }
 
-// TestOnesCallsSlowAnothers: a long call waits while a user computes who had less, also where
+// TestOnesCallsSlowAnothers: a long call waits while a user computes who has had less time, even if
 // there are turns for both and nobody waits for one.
 func TestOnesCallsSlowAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +231,7 @@ func TestOnesCallsSlowAnothers(t *testing.T) {
 }
 
 // TestSessionsShare: a long call gives its turn to another session of its user, but not to a
-// session of a user who has had more, however new that session is.
+// session of a user who has had more time, however new that session is.
 func TestSessionsShare(t *testing.T) {
 	for name, row := range map[string]struct {
 		same bool
@@ -265,8 +266,8 @@ func TestSessionsShare(t *testing.T) {
 	}
 }
 
-// TestBegunCallsGoFirst: of a session's calls one that gave its turn away goes on before one
-// that has not begun, so that one of them at a time has work memory.
+// TestBegunCallsGoFirst: within a session a call that gave its turn away goes on before one that
+// has not begun, so that one of them at a time has work memory.
 func TestBegunCallsGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{t: t, turns: patient(1)}
@@ -289,8 +290,8 @@ func TestBegunCallsGoFirst(t *testing.T) {
 	})
 }
 
-// TestNoneBeginsBesideLess: on a CPU a call does not begin while a user computes who had less
-// time, also where a turn is free; elsewhere it does.
+// TestNoneBeginsBesideLess: on a CPU no call begins while a user computes who has had less time,
+// even if a turn is free. Elsewhere it begins.
 func TestNoneBeginsBesideLess(t *testing.T) {
 	for _, cpu := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -301,7 +302,7 @@ func TestNoneBeginsBesideLess(t *testing.T) {
 			c.queued("heavy", heavy, 4*time.Millisecond)
 			c.queued("light", &queue{user: &user{}}, 3*time.Millisecond)
 			c.queued("late", heavy, time.Millisecond)
-			time.Sleep(5 * time.Millisecond) // light computes since 1 ms
+			time.Sleep(5 * time.Millisecond) // light has computed for 1 ms
 			if began := strings.Contains(c.had(), "late"); began == cpu {
 				t.Errorf("on a CPU %v: %s", cpu, c.had())
 			}
@@ -313,8 +314,8 @@ func TestNoneBeginsBesideLess(t *testing.T) {
 	}
 }
 
-// TestPatienceBeginsAnew: a user whose calls have waited long beside one of his own has a turn
-// more soon after that one, when others keep theirs.
+// TestPatienceBeginsAnew: a user whose calls have waited long while another of the user's computed
+// gets an extra turn soon after that one ends, if others keep theirs.
 func TestPatienceBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
@@ -356,7 +357,7 @@ func TestPatienceBeginsAnew(t *testing.T) {
 	})
 }
 
-// crowd has n calls of 16 sessions of one user compute in parts, call after call, until ctx ends.
+// crowd makes n calls of 16 sessions of one user compute in parts, call after call, until ctx ends.
 func crowd(ctx context.Context, turns *turns, n int) (all *sync.WaitGroup) {
 	var sessions []*queue
 	for range 16 {
@@ -383,8 +384,8 @@ func crowd(ctx context.Context, turns *turns, n int) (all *sync.WaitGroup) {
 	return all
 }
 
-// TestCrowd: whatever number of calls wait, another user's call has its turn after a slice and a
-// part, and as much is looked at.
+// TestCrowd: however many calls wait, another user's call has its turn after a slice and a part,
+// and no more is looked at for many calls than for few.
 func TestCrowd(t *testing.T) {
 	looks := map[int]int{}
 	for _, n := range []int{32, 960} {
@@ -424,7 +425,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestLooksAreShort: who is next is found as fast among many calls that wait as among few.
+// TestLooksAreShort: the next call is found as fast among many calls that wait as among few.
 func TestLooksAreShort(t *testing.T) {
 	least := map[int]time.Duration{32: time.Hour, 9600: time.Hour}
 	for range 20 {
