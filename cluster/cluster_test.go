@@ -233,6 +233,10 @@ func TestSecurity(t *testing.T) {
 	if _, err := server.Start(server.Config{Dir: t.TempDir(), Listen: "0.0.0.0:0"}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Error("every address, without a name:", err)
 	}
+	if _, err := server.Start(server.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Clients: []string{"a", "client"}}); !errors.Is(
+		err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), `"client" is the name`) {
+		t.Error("a client with the name of the common ticket:", err)
+	}
 	path := filepath.Join(r.dir, server.ClientTicket)
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)

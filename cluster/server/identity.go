@@ -72,6 +72,9 @@ func loadIdentity(cfg Config) (*identity, error) {
 			return nil, err
 		}
 	}
+	if slices.Contains(cfg.Clients, common) {
+		return nil, fmt.Errorf("%w: %q is the name of the ticket that clients share: give the client another", backend.ErrInvalidInput, common)
+	}
 	if id.Clients, err = seeds("client", id.Clients, cfg.Clients); err != nil {
 		return nil, err
 	}
@@ -176,10 +179,12 @@ func seeds(what string, has map[string]string, listed []string) (map[string]stri
 	return all, nil
 }
 
-// clientSeeds returns the seeds of all clients by name. "client" names the ticket that all other
-// clients share.
+// common is the name of the ticket that all clients share which have none of their own.
+const common = "client"
+
+// clientSeeds returns the seeds of all clients by name, and that of the common ticket.
 func (id *identity) clientSeeds(clients []string) map[string]string {
-	all := map[string]string{"client": id.Client}
+	all := map[string]string{common: id.Client}
 	for _, name := range clients {
 		all[name] = id.Clients[name]
 	}
