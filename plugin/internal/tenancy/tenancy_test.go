@@ -421,6 +421,33 @@ func TestCountersAreOnesOwn(t *testing.T) {
 	})
 }
 
+// onHost is a fake that computes on this machine's processors.
+type onHost struct{ *fake.Backend }
+
+func (o onHost) Info() backend.Info {
+	i := o.Backend.Info()
+	i.Devices = []backend.Device{{Host: true}}
+	return i
+}
+
+// TestLoadsAreNoCalls: where loads take turns with calls, they are not counted as calls.
+func TestLoadsAreNoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(onHost{&fake.Backend{}}, Options{Keep: 1 << 30, Turns: 1})
+		o := s.Open(1, 0)
+		defer o.Close()
+		points := bases(100, 1)
+		id := mustLoad(t, o, points)
+		if d := o.Usage().Devices; len(d) != 1 || d[0] != (backend.DeviceUsage{}) {
+			t.Errorf("a load counts as %+v", d)
+		}
+		right(t, o, id, points)
+		if d := o.Usage().Devices; len(d) != 1 || d[0].Calls != 1 {
+			t.Errorf("a load and a call: %+v", d)
+		}
+	})
+}
+
 // TestPatience: a user who computes nothing gets an extra turn when the others do not give theirs
 // away, one for each user.
 func TestPatience(t *testing.T) {
