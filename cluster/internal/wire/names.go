@@ -342,7 +342,7 @@ type State struct {
 	InHand    []string `json:"in_hand"` // IDs of jobs
 	Circuits  int      `json:"circuits"`
 	Done      uint64   `json:"done"`
-	Failed    uint64   `json:"failed"`   // tries that were the job's fault
+	Failed    uint64   `json:"failed"`   // tries that failed on it; those that it gave back are Returned
 	Returned  uint64   `json:"returned"` // jobs given back for the worker's reasons
 	Draining  bool     `json:"draining,omitempty"`
 	LastError string   `json:"last_error,omitempty"`

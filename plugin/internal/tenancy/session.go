@@ -92,7 +92,7 @@ func (s *Session) Usage() backend.Usage {
 	return u
 }
 
-// AttachArena shows shared memory to the backend, if that wants to see it; see plugin.ArenaUser.
+// AttachArena shows shared memory to the backend, if that wants to see it; see serve.ArenaUser.
 func (s *Session) AttachArena(b []byte) (detach func(), err error) {
 	type user interface {
 		AttachArena(b []byte) (detach func(), err error)
