@@ -44,10 +44,9 @@ type generation struct {
 
 // residence is bases that are loaded, are being loaded, or were refused.
 type residence struct {
-	done chan struct{} // closed when id, err and took are set
+	done chan struct{} // closed when id and err are set
 	id   backend.BasesID
 	err  error
-	took time.Duration
 
 	// Under generation.mu, once there was no room:
 	refusals int       // in a row
@@ -407,14 +406,14 @@ func (g *generation) askAgain(ctx context.Context, b *Bases, old *residence) *re
 	return r
 }
 
-// refusedLocked decides when a call asks again whether there is room. Pauses double, as long as
-// the answer is likely to be late by at most 4 s; a load that takes long to be refused is asked for
-// during a hundredth of the time.
-func (r *residence) refusedLocked() {
+// refusedLocked decides when a call asks again whether there is room. Pauses double up to 4 s, so that
+// calls are back soon after a shortage. They are at least a hundred times what the refused load took,
+// so that asking takes a hundredth of the time, but at most a minute.
+func (r *residence) refusedLocked(took time.Duration) {
 	const first, most, longest, share = time.Second, 4 * time.Second, time.Minute, 100
 	pause := min(first<<min(r.refusals, 8), most)
 	r.refusals++
-	r.again = time.Now().Add(min(max(pause, share*r.took), longest))
+	r.again = time.Now().Add(min(max(pause, share*took), longest))
 }
 
 // load loads b and fills in r.
@@ -434,12 +433,11 @@ func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 		g.e.count(g.slot.name, func(c *BackendStats) { c.Resident += b.src.Size() })
 		return
 	}
-	r.took = time.Since(began)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case errors.Is(r.err, backend.ErrOutOfMemory):
-		r.refusedLocked()
+		r.refusedLocked(time.Since(began))
 	case !lasting(r.err) && g.ids[b] == r:
 		delete(g.ids, b)
 	}

@@ -446,21 +446,17 @@ func (l logger) Noticef(f string, v ...any) { l.log.Debug("nats: " + fmt.Sprintf
 func (l logger) Fatalf(f string, v ...any)  { l.log.Error("nats: " + fmt.Sprintf(f, v...)) }
 func (l logger) Debugf(f string, v ...any)  { l.log.Debug("nats: " + fmt.Sprintf(f, v...)) }
 
-func (l logger) Warnf(f string, v ...any) {
+func (l logger) Warnf(f string, v ...any)  { l.tell(l.log.Warn, f, v) }
+func (l logger) Errorf(f string, v ...any) { l.tell(l.log.Error, f, v) }
+
+// tell writes a line by to, or as a bounded warning if it is about a connection.
+func (l logger) tell(to func(string, ...any), f string, v []any) {
 	text := "nats: " + fmt.Sprintf(f, v...)
 	if strings.Contains(text, ofConnection) {
 		l.heard.Warn("connections", text)
 		return
 	}
-	l.log.Warn(text)
+	to(text)
 }
 
-func (l logger) Errorf(f string, v ...any) {
-	text := "nats: " + fmt.Sprintf(f, v...)
-	if strings.Contains(text, ofConnection) {
-		l.heard.Warn("connections", text)
-		return
-	}
-	l.log.Error(text)
-}
 func (l logger) Tracef(string, ...any) {}
