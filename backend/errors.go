@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Every error of a backend wraps one of these or is that of a context.
+// Every error of a backend wraps one of these, or is the error of a context.
 var (
 	// ErrInvalidInput: the arguments are wrong, and every backend would refuse them.
 	ErrInvalidInput = errors.New("invalid input")

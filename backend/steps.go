@@ -86,7 +86,7 @@ func (s Gather) check(c *checker) error {
 // Src may be Dst. In a forward transform from natural order Src may have fewer coefficients,
 // Src.Count / Batch from 1 to n-1: the missing ones are zero.
 //
-// Dst and Src are scalars, or points. For points a product is that of a point by a scalar.
+// Dst and Src are scalars, or points. Products of points are scalars times points.
 type Transform struct {
 	Dst, Src Range
 	Batch    int // 0 is 1

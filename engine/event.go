@@ -31,7 +31,7 @@ type Event struct {
 	Time    time.Time
 	Kind    EventKind
 	Backend string // the backend it happened to, or that took over
-	// Lasting distinguishes a fall-back from now on from that of a single call.
+	// Lasting says that another backend answers from now on, not for a single call.
 	Lasting bool
 	Err     error // the cause, if there is one
 }

@@ -40,7 +40,7 @@ const (
 	PhaseSpace       PhaseKind = "space"        // taking memory for vectors
 	PhaseProgram     PhaseKind = "program"      // running a session's program
 	PhaseCheck       PhaseKind = "check"        // checking answers
-	PhaseCompare     PhaseKind = "compare"      // comparing an answer with that of another backend
+	PhaseCompare     PhaseKind = "compare"      // comparing an answer with another backend's
 )
 
 // Observe begins a phase, as Observer.Begin does. It is for packages that use the engine and have

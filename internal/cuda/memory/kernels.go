@@ -28,7 +28,7 @@ func (p Inspect) Words() []uint64 {
 	return []uint64{uint64(p.Value), uint64(p.SharedWords), uint64(p.Different)}
 }
 
-// Stack is the kernels for stacks of so many bytes.
+// Stack is the kernels for stacks of a fixed number of bytes.
 type Stack struct {
 	Overwrite kernels.Kernel[Overwrite]
 	Inspect   kernels.Kernel[Inspect]

@@ -111,7 +111,7 @@ func (p Reverse) Words() []uint64 {
 	return []uint64{uint64(p.Data), uint64(p.All), uint64(p.LogN)}
 }
 
-// Passes is the kernels for one curve's scalar field, so many elements a thread.
+// Passes is the kernels for one curve's scalar field, a number of elements a thread.
 type Passes struct {
 	Down kernels.Kernel[Down]
 	Up   kernels.Kernel[Up]

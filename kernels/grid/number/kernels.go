@@ -523,7 +523,7 @@ var allCommon = Common{
 	PowerOne:       kernels.Kernel[PowerOne]{Entry: kernels.Entry{Unit: "number/one", Symbol: "pippin_power_one", Threads: 64}},
 }
 
-// Narrow is the kernels for numbers of so many words, such as n8.
+// Narrow is the kernels for numbers of a fixed number of words, such as n8.
 type Narrow struct {
 	NarrowMul     kernels.Kernel[NarrowMul]
 	NarrowResidue kernels.Kernel[NarrowResidue]
@@ -569,7 +569,7 @@ var allNarrow = map[string]Narrow{
 	},
 }
 
-// Grouped is the kernels for numbers of so many words by so many threads each, such as g64 and 4.
+// Grouped is the kernels for numbers of a fixed number of words, each by a number of threads, such as g64 and 4.
 type Grouped struct {
 	GroupedResidue kernels.Kernel[GroupedResidue]
 	GroupedPower   kernels.Kernel[GroupedPower]
@@ -673,7 +673,7 @@ var allBinary = map[string]Binary{
 	},
 }
 
-// Short is the kernels for elements of GF(2^n) of so many words, such as w3.
+// Short is the kernels for elements of GF(2^n) of a fixed number of words, such as w3.
 type Short struct {
 	ShortBinary kernels.Kernel[ShortBinary]
 }
@@ -711,7 +711,7 @@ var allShort = map[string]Short{
 	},
 }
 
-// Modulus is the kernels for moduli of so many bits, so many threads a number.
+// Modulus is the kernels for moduli of a fixed number of bits, with a number of threads for each.
 type Modulus struct {
 	Power kernels.Kernel[Power]
 }

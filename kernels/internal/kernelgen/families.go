@@ -45,17 +45,17 @@ var (
 	once   = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
 	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
 	fields = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
-	passes = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread",
+	passes = axis{name: "Passes", doc: "one curve's scalar field, a number of elements a thread",
 		key: []string{"curve", "elements"}, instances: perPass()}
 	binary = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"},
 		instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
-	short = axis{name: "Short", doc: "elements of GF(2^n) of so many words, such as w3",
+	short = axis{name: "Short", doc: "elements of GF(2^n) of a fixed number of words, such as w3",
 		key: []string{"words"}, instances: perWords("w", "1", "2", "3", "4", "5", "6", "7", "8")}
-	narrow = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"},
+	narrow = axis{name: "Narrow", doc: "numbers of a fixed number of words, such as n8", key: []string{"words"},
 		instances: perWords("n", "1", "2", "4", "8", "16", "32")}
-	grouped = axis{name: "Grouped", doc: "numbers of so many words by so many threads each, such as g64 and 4",
+	grouped = axis{name: "Grouped", doc: "numbers of a fixed number of words, each by a number of threads, such as g64 and 4",
 		key: []string{"words", "threads"}, instances: perGroupOfThreads()}
-	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number",
+	powers = axis{name: "Modulus", doc: "moduli of a fixed number of bits, with a number of threads for each",
 		key: []string{"bits", "threads"}, instances: perPower()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 	// pairs are the groups for which additions of affine points won: all but BN254's.
@@ -75,7 +75,8 @@ var (
 
 // The smallest stacks, in bytes, that cover those of all kernels of BN254 G1, of
 // BN254 and BLS12 G1, and of all.
-var stacks = axis{name: "Stack", doc: "stacks of so many bytes", key: []string{"bytes"}, instances: perStack("512", "1152", "2048")}
+var stacks = axis{name: "Stack", doc: "stacks of a fixed number of bytes", key: []string{"bytes"},
+	instances: perStack("512", "1152", "2048")}
 
 func perStack(bytes ...string) (is []instance) {
 	for _, b := range bytes {

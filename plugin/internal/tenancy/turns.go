@@ -272,8 +272,8 @@ func (t *turns) leastRunningLocked() time.Duration {
 	return least
 }
 
-// before reports whether the user of a call has had less time than that of another. If the user is
-// the same, it compares their sessions.
+// before reports whether the user of a call has had less time than the other call's user. For two
+// calls of one user it compares their sessions.
 func (u *turn) before(other *turn) bool {
 	a, b := u.queue, other.queue
 	return a.user.used < b.user.used || a.user == b.user && a.used < b.used

@@ -181,8 +181,8 @@ func TestJobsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestTheCauseIsTold: the error of a batch is the first failure, not that of a job that ended
-// because of it, in whatever order the jobs are.
+// TestTheCauseIsTold: the error of a batch is the first failure. Jobs that end because of it do not
+// replace it, in whatever order the jobs are.
 func TestTheCauseIsTold(t *testing.T) {
 	b, _, id, scalars := given(t, 0, 3, 10)
 	cause := errors.New("no scalars will come")

@@ -123,7 +123,7 @@ func (x *queue) compared(dst, a, b batch) error {
 	return launch(x, &x.verdict, warp*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
 }
 
-// borrowed queues comparisons: the borrow of b - a minus that of a - b.
+// borrowed queues comparisons: the borrow of b - a minus the borrow of a - b.
 func (x *queue) borrowed(dst, a, b batch) error {
 	return x.chunks(dst.count, 4*mostBorrowed, func(from, n int) error {
 		a, b := a.from(from, n), b.from(from, n)

@@ -323,8 +323,8 @@ func (l *numberWork) compare(ctx context.Context, c *Numbers, r *Runner, able En
 }
 
 // series returns the series of a backend with operands on the host or resident. Resident
-// operands are those that were loaded; answers are read outside of the time then, and the time
-// is that of a program divided by its steps.
+// operands were loaded before. Their answers are read outside of the time, which is a program's
+// time divided by its steps.
 func (l *numberWork) series(ctx context.Context, r *Runner, e *Single, on *numbersOn, where string, steps int) *Series {
 	run := report.Run{Op: report.OpNumbers, What: l.op.String(), N: l.step.A.Count}
 	run.Size("bits", l.bits)

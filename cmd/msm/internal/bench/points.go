@@ -79,7 +79,7 @@ func (c *Points) Measure(ctx context.Context, r *Runner) error {
 	return nil
 }
 
-// size measures all steps over so many points.
+// size measures all steps over n points.
 func (c *Points) size(ctx context.Context, r *Runner, able Engines, of backend.Element, n int) (err error) {
 	w, err := newPointWork(ctx, of, n, c.Seed)
 	if err != nil {

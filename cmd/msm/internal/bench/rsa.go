@@ -149,8 +149,8 @@ func (c *RSA) batches(ctx context.Context, r *Runner, key *rsa.PrivateKey, n int
 // mostStock is the largest batch that crypto/rsa signs too: its rate grows no further.
 const mostStock = 1 << 12
 
-// sign times batches of other digests each, so many at a time, after one to warm up, and
-// verifies all signatures afterwards.
+// sign times batches, each of other digests, c.InFlight of them at a time. One batch
+// warms up before. All signatures are verified afterwards.
 func (c *RSA) sign(ctx context.Context, r *Runner, s *Series, key *rsa.PrivateKey,
 	signer func([][32]byte) ([][]byte, error)) error {
 	rounds := c.Count + 1
@@ -204,7 +204,7 @@ func digestsOf(round, n int) [][32]byte {
 	return all
 }
 
-// inFlight calls do for 0 to n-1, so many at a time, until an error or the end of ctx.
+// inFlight calls do for 0 to n-1, at most lanes calls at a time, until an error or the end of ctx.
 func inFlight(ctx context.Context, lanes, n int, do func(int) error) error {
 	var next atomic.Int64
 	var mu sync.Mutex

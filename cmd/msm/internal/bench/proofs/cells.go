@@ -86,7 +86,7 @@ func (c *Cells) Measure(ctx context.Context, r *bench.Runner) error {
 	return nil
 }
 
-// cellWork is a setup, blobs, and go-eth-kzg's answers and times for the first so many.
+// cellWork is a setup and blobs, with go-eth-kzg's answers and times for the first of them.
 type cellWork struct {
 	setup  *kzg.EthereumSetup
 	blobs  []*kzg.Blob
