@@ -316,10 +316,12 @@ func TestClocksDiffer(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			keys, err := r.clientOf(server.AdminTicket).Keys(t.Context())
-			if err != nil || len(keys) != 1 || keys[0].Idle > 10*time.Minute {
-				t.Errorf("the age of a key: %+v, %v", keys, err)
-			}
+			// The ledger that tells the age has a stamp from before the jump until a manager's next look.
+			admin := r.clientOf(server.AdminTicket)
+			eventually(t, "the age of a key is right", func() bool {
+				keys, err := admin.Keys(t.Context())
+				return err == nil && len(keys) == 1 && keys[0].Idle < 10*time.Minute
+			})
 		})
 	}
 }
