@@ -1,7 +1,6 @@
 package circom
 
 import (
-	"errors"
 	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -33,8 +32,5 @@ type VerifyingKey struct {
 	IC []G1
 }
 
-// Verify returns nil if the proof is right for its public signals.
-func (vk *VerifyingKey) Verify(p *Proof) error { return errors.New("to do") }
-
-// Check returns an error for a point that is not in its group.
-func (vk *VerifyingKey) Check() error { return errors.New("to do") }
+// NbPublic returns the number of public signals.
+func (vk *VerifyingKey) NbPublic() int { return len(vk.IC) - 1 }

@@ -1,24 +1,95 @@
 package circom
 
 import (
-	"errors"
+	"fmt"
 	"io"
+	"os"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/circom/internal/file"
 )
 
-// Witness is the values of all wires of a circuit. It is secret: Wipe overwrites it.
-type Witness struct{ values []byte }
+// Witness is the values of all wires of a circuit, which are secret. Copies of it share them. Wipe
+// overwrites them when no proof needs them any more. The zero value is no witness.
+type Witness struct {
+	curve  backend.Curve
+	values []byte // wire after wire, 32 bytes each, little-endian, not in Montgomery form
+}
 
-// OpenWitness reads a .wtns file.
-func OpenWitness(path string) (Witness, error) { return Witness{}, errors.New("to do") }
+// valueBytes is the size of a value in a witness, on both curves.
+const valueBytes = 32
 
-// ReadWitness reads a .wtns file until its end. The reader may be a pipe.
-func ReadWitness(from io.Reader) (Witness, error) { return Witness{}, errors.New("to do") }
+// OpenWitness reads a .wtns file, which may be a pipe. See ReadWitness.
+func OpenWitness(path string) (Witness, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Witness{}, err
+	}
+	defer f.Close()
+	w, err := ReadWitness(f)
+	if err != nil {
+		return Witness{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return w, nil
+}
 
-// ParseWitness takes the bytes of a .wtns file. The witness shares their memory.
-func ParseWitness(b []byte) (Witness, error) { return Witness{}, errors.New("to do") }
+// ReadWitness reads a .wtns file until its end. The reader may be a pipe into which the witness is
+// still being written. A file that is damaged or on an unknown curve is backend.ErrInvalidInput.
+func ReadWitness(from io.Reader) (Witness, error) {
+	b, err := file.ReadAll(from)
+	if err != nil {
+		return Witness{}, err
+	}
+	w, err := ParseWitness(b)
+	if err != nil {
+		clear(b)
+	}
+	return w, err
+}
+
+// ParseWitness takes the bytes of a .wtns file. The witness has its values in their memory, so they
+// must not change while it is used, and Wipe overwrites them there.
+func ParseWitness(b []byte) (Witness, error) {
+	c, values, err := file.Witness(b)
+	return Witness{c, values}, err
+}
+
+// WitnessOf returns a witness of elements: the value of each wire, beginning with wire 0, which is
+// 1. It copies them.
+func WitnessOf[E fr254.Element | fr381.Element](values []E) Witness {
+	w := Witness{values: make([]byte, 0, len(values)*valueBytes)}
+	add := func(limbs [4]uint64) { w.values = append(w.values, layout.Bytes(limbs[:])...) }
+	switch v := any(values).(type) {
+	case []fr254.Element:
+		w.curve = backend.BN254
+		for i := range v {
+			add(v[i].Bits())
+		}
+	case []fr381.Element:
+		w.curve = backend.BLS12381
+		for i := range v {
+			add(v[i].Bits())
+		}
+	}
+	return w
+}
+
+// Curve returns the curve over whose scalar field the values are.
+func (w Witness) Curve() ecc.ID {
+	if !w.curve.Valid() {
+		return ecc.UNKNOWN
+	}
+	return curves.ID(w.curve)
+}
 
 // Len returns the number of wires.
-func (w Witness) Len() int { return len(w.values) / 32 }
+func (w Witness) Len() int { return len(w.values) / valueBytes }
 
 // Wipe overwrites the values.
 func (w Witness) Wipe() { clear(w.values) }

@@ -12,6 +12,7 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -59,6 +60,7 @@ var templates embed.FS
 
 // sources says what each template makes: %s is the curve's package.
 var sources = map[string]string{
+	"circom.go.tmpl":           "prover/circom/curve_%s.go",
 	"group.go.tmpl":            "prover/internal/group/curve_%s.go",
 	"groth16.go.tmpl":          "prover/groth16/curve_%s.go",
 	"groth16_mpcsetup.go.tmpl": "prover/groth16/mpcsetup/curve_%s.go",
@@ -68,14 +70,28 @@ var sources = map[string]string{
 	"proofsystem.go.tmpl":      "internal/proofsystem/curve_%s.go",
 }
 
-// table is a variable that has an entry for each curve.
+// some lists the curves of packages that do not have all.
+var some = map[string][]backend.Curve{"circom": {backend.BN254, backend.BLS12381}}
+
+// curvesOf lists the curves of a package.
+func curvesOf(pkg string) (all []curve) {
+	for _, c := range curves() {
+		if s, ok := some[pkg]; !ok || slices.Contains(s, c.Curve) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// table is a variable that has an entry for each curve of a package.
 type table struct{ Package, Name, Type string }
 
 // Curves returns the curves that have an entry.
-func (table) Curves() []curve { return curves() }
+func (t table) Curves() []curve { return curvesOf(t.Package) }
 
 // tables lists the tables by their files, each made by table.go.tmpl.
 var tables = map[string]table{
+	"prover/circom/curve_table.go":        {"circom", "bindings", "binding"},
 	"prover/groth16/curve_table.go":       {"groth16", "bindings", "binding"},
 	"prover/kzg/curve_table.go":           {"kzg", "bindings", "binding"},
 	"prover/plonk/curve_table.go":         {"plonk", "bindings", "binding"},
@@ -102,7 +118,7 @@ func files() (map[string][]byte, error) {
 		return nil
 	}
 	for source, path := range sources {
-		for _, c := range curves() {
+		for _, c := range curvesOf(strings.TrimSuffix(source, ".go.tmpl")) {
 			if err := add(fmt.Sprintf(path, c.Package()), source, c); err != nil {
 				return nil, err
 			}

@@ -128,6 +128,37 @@ func (d *Domain[S]) Quotient(ctx context.Context, a, b, c []S) error {
 	return nil
 }
 
+// OnCoset computes the values of A B - C on the coset, in natural order, in a. a, b and c are
+// the values of A, B and C on the subgroup, Size of each, and are overwritten. When ctx ends,
+// OnCoset returns its error.
+func (d *Domain[S]) OnCoset(ctx context.Context, a, b, c []S) error {
+	f := d.field
+	share := f.Inverse(f.Number(d.Size / d.piece))
+	for _, phase := range []func() error{
+		func() error { return d.split(ctx, a, b, c) },
+		func() error {
+			return d.pieces(ctx, 3, func(i, at, end int) {
+				v := [...][]S{a, b, c}[i][at:end]
+				d.interpolate(v)
+				d.toCoset.scale(v, at, share)
+				d.evaluate(v)
+			})
+		},
+		func() error { return d.join(ctx, a, b, c) },
+		func() error {
+			return d.pieces(ctx, 1, func(_, at, end int) {
+				f.vecMul(a[at:end], a[at:end], b[at:end])
+				f.vecSub(a[at:end], a[at:end], c[at:end])
+			})
+		},
+	} {
+		if err := phase(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // split computes the first steps of interpolations. The rest of each is an interpolation of
 // every piece.
 func (d *Domain[S]) split(ctx context.Context, all ...[]S) error {

@@ -1,0 +1,336 @@
+package circom
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/circom/internal/file"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+)
+
+// bases are some of a key's points. Their scalars are the values of wires from a first one on, or
+// sums of them; sel says of which.
+type bases[P, S any] struct {
+	first  int
+	points []P // one for each class, without those at infinity
+	sel    group.Selection
+	table  *resident.Table[P, S] // nil until they are loaded
+}
+
+// load loads the points.
+func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S]) (err error) {
+	b.table, err = resident.Load(ctx, e, g, b.points)
+	return err
+}
+
+// key is a proving key as proofs need it.
+type key[P1, P2 any, S comparable] struct {
+	*curve[P1, P2, S]
+	verifier     *verifier[P1, P2, S]
+	beta, delta  P1 // in G1
+	wires        int
+	matrices     *matrices[S]
+	shift        S // the coset on which the quotient is evaluated begins with it
+	domainOf     func() *group.Domain[S]
+	merging      resident.Merging // of scalars
+	engine       *engine.Engine   // the engine that has the points
+	a, b1, cs, h bases[P1, S]
+	b2           bases[P2, S] // with b1's selection
+}
+
+// pieceBytes is the size of the points that are read and checked together.
+const pieceBytes = 4 << 20
+
+// points reads the points of a section and checks them on an engine, unless e is nil.
+func points[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S], from *file.Points) ([]P, error) {
+	element := backend.PointOf(ops.Group.Curve(), ops.Group.Group())
+	all := make([]P, from.Count)
+	piece := pieceBytes / element.Bytes()
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.SetLimit(piecesAtATime)
+	for lo := 0; lo < len(all); lo += piece {
+		reading.Go(func() error {
+			part := all[lo:min(lo+piece, len(all))]
+			if err := backend.Ended(ctx); err != nil {
+				return err
+			}
+			if err := from.Read(layout.Bytes(part), lo); err != nil || e == nil {
+				return err
+			}
+			bad, err := outside(ctx, e, element, layout.Bytes(part))
+			if err == nil && bad >= 0 {
+				err = from.Refuse(lo+bad, "is not in the group")
+			}
+			return err
+		})
+	}
+	return all, reading.Wait()
+}
+
+// piecesAtATime is how many pieces of a section are read or checked at a time: the next is read
+// while an engine looks at the last.
+const piecesAtATime = 3
+
+// outside returns the index of the first point that is not in the subgroup of order r, or -1.
+func outside(ctx context.Context, e *engine.Engine, element backend.Element, points []byte) (bad int, err error) {
+	space := engine.Space{Elements: backend.Elements{Element: element, Count: len(points) / element.Bytes()}}
+	_, err = e.Repeat(ctx, space, func(ctx context.Context, s *engine.Session) error {
+		all := backend.Range{Space: s.Space(), Count: space.Count}
+		out, err := s.Run(ctx, []backend.Step{
+			backend.Write{Dst: all, Input: backend.Input{Bytes: points}},
+			backend.CheckPoints{Src: all, Subgroup: true},
+		})
+		if err != nil {
+			return err
+		}
+		count, first, err := backend.CheckedPoints(out[1])
+		if bad = -1; count > 0 {
+			bad = first
+		}
+		return err
+	})
+	return bad, err
+}
+
+// finite moves the points of some columns that are not all at infinity to the front. It returns
+// which they were, or nil if these are all.
+func finite(n int, zero func(i int) bool, move func(to, from int)) []uint32 {
+	at := make([]uint32, 0, n)
+	for i := range n {
+		if !zero(i) {
+			move(len(at), i)
+			at = append(at, uint32(i))
+		}
+	}
+	if len(at) == n {
+		return nil
+	}
+	return at
+}
+
+// infinite returns a function that reports whether a point is at infinity, which is zeros.
+func infinite[P any](points []P) func(i int) bool {
+	zero := layout.Bytes(make([]P, 1))
+	all := layout.Bytes(points)
+	return func(i int) bool { return bytes.Equal(all[i*len(zero):(i+1)*len(zero)], zero) }
+}
+
+// shrink returns the first n points, in memory for no more if many are left out.
+func shrink[P any](points []P, n int) []P {
+	if n > len(points)*3/4 {
+		return points[:n]
+	}
+	return append(make([]P, 0, n), points[:n]...)
+}
+
+// readKey reads a key's points and entries, and merges equal bases. It loads nothing. Points are
+// checked on an engine.
+func (c *curve[P1, P2, S]) readKey(ctx context.Context, e *engine.Engine, o *keyOptions, f *file.Key) (*key[P1, P2, S], error) {
+	v, err := c.verifierOf(f)
+	if err != nil {
+		return nil, err
+	}
+	step, err := c.step(f.Domain)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
+	}
+	k := &key[P1, P2, S]{curve: c, verifier: v, wires: f.Wires, merging: o.mergeScalars}
+	k.shift = c.root(log2(f.Domain) + 1)
+	k.domainOf = onceDomain(c, f.Domain, k.shift)
+	k.beta, k.delta = point[P1](f.Beta1), point[P1](f.Delta1)
+	if err := k.header(f); err != nil {
+		return nil, err
+	}
+	entries, err := f.Entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k.matrices = newMatrices(c.fr, f.Domain, step, entries)
+	check := e
+	if o.unchecked {
+		check = nil
+	}
+	for _, section := range []struct {
+		to    *bases[P1, S]
+		from  *file.Points
+		first int
+	}{{&k.a, &f.A, 0}, {&k.cs, &f.C, f.Public + 1}} {
+		all, err := points(ctx, check, c.g1, section.from)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.compact(ctx, o.mergeBases, section.to, section.first, all); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.readB(ctx, check, o.mergeBases, f); err != nil {
+		return nil, err
+	}
+	h, err := points(ctx, check, c.g1, &f.H)
+	if err != nil {
+		return nil, err
+	}
+	k.h.points = inOrder(h, step)
+	return k, nil
+}
+
+// compact leaves out points at infinity and merges equal ones.
+func (k *key[P1, P2, S]) compact(ctx context.Context, m resident.Merging, b *bases[P1, S], first int, all []P1) (err error) {
+	b.first = first
+	b.sel.From = finite(len(all), infinite(all), func(to, from int) { all[to] = all[from] })
+	b.points = shrink(all, b.sel.Len(len(all)))
+	b.sel.Classes, err = m.Classes(ctx, len(b.points), resident.Columns(b.points))
+	b.points = representatives(b.points, &b.sel)
+	return err
+}
+
+// readB reads B in both groups. It has the same scalars in both, so a wire is left out if both of
+// its points are at infinity, and bases are merged if they are equal in both.
+func (k *key[P1, P2, S]) readB(ctx context.Context, e *engine.Engine, m resident.Merging, f *file.Key) error {
+	b1, err := points(ctx, e, k.g1, &f.B1)
+	if err != nil {
+		return err
+	}
+	b2, err := points(ctx, e, k.g2, &f.B2)
+	if err != nil {
+		return err
+	}
+	none1, none2 := infinite(b1), infinite(b2)
+	sel := group.Selection{From: finite(len(b1), func(i int) bool { return none1(i) && none2(i) }, func(to, from int) {
+		b1[to], b2[to] = b1[from], b2[from]
+	})}
+	n := sel.Len(len(b1))
+	b1, b2 = shrink(b1, n), shrink(b2, n)
+	if sel.Classes, err = m.Classes(ctx, n, resident.Columns(b1), resident.Columns(b2)); err != nil {
+		return err
+	}
+	k.b1.sel = sel
+	k.b1.points, k.b2.points = representatives(b1, &sel), representatives(b2, &sel)
+	return nil
+}
+
+// representatives returns one point of every class, or points itself if there are no classes.
+func representatives[P any](points []P, sel *group.Selection) []P {
+	if sel.Classes == nil {
+		return points
+	}
+	r := make([]P, sel.Classes.Len())
+	for i := range r {
+		r[i] = points[sel.Classes.Members(i)[0]]
+	}
+	return r
+}
+
+// inOrder returns snarkjs's points of H in the order of gnark-crypto's domain.
+func inOrder[P any](h []P, step int) []P {
+	if step == 1 {
+		return h
+	}
+	out := make([]P, len(h))
+	merge.Parallel(len(h), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			out[i*step&(len(h)-1)] = h[i]
+		}
+	})
+	return out
+}
+
+// header checks the header's points that no verifying key has.
+func (k *key[P1, P2, S]) header(f *file.Key) error {
+	for _, p := range []struct {
+		name  string
+		bytes []byte
+	}{{"beta1", f.Beta1}, {"delta1", f.Delta1}} {
+		if err := inGroup(f.Curve, backend.G1, p.bytes); err != nil {
+			return fmt.Errorf("%w: zkey: section 2: %s: %w", backend.ErrInvalidInput, p.name, err)
+		}
+	}
+	return nil
+}
+
+// point returns the point that lies in b, in memory layout.
+func point[P any](b []byte) P {
+	p := make([]P, 1)
+	copy(layout.Bytes(p), b)
+	return p[0]
+}
+
+// errOutside is a point that is not in its group.
+var errOutside = errors.New("not in the group")
+
+// inGroup returns an error if points in memory layout are not below q or not in the subgroup of order r.
+func inGroup(c backend.Curve, g backend.Group, b []byte) error {
+	if layout.FirstNotBelow(b, layout.BaseField(c)) >= 0 {
+		return errors.New("a coordinate is not below q")
+	}
+	p := curves.GroupOf(c, g).New(len(b) / c.PointBytes(g))
+	copy(p.Bytes(), b)
+	for i := range p.Len() {
+		if !p.InSubgroup(i) {
+			return errOutside
+		}
+	}
+	return nil
+}
+
+// load reads a key and loads it into an engine.
+func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *keyOptions, f *file.Key) (scheme, error) {
+	if o.mergeBases == MergeAuto && c.onBackend(e) {
+		plain := *o
+		plain.mergeBases = MergeNever // a backend takes the values of wires as they are, and adds none up
+		o = &plain
+	}
+	k, err := c.readKey(ctx, e, o, f)
+	if err != nil {
+		return nil, err
+	}
+	return k.in(ctx, e)
+}
+
+// in returns the key with all of its points loaded into an engine, at the same time. Close frees
+// them.
+func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (scheme, error) {
+	loaded := *k
+	loaded.engine = e
+	loads, all := errgroup.WithContext(ctx)
+	for _, b := range loaded.inG1() {
+		loads.Go(func() error { return b.load(all, e, k.g1) })
+	}
+	loads.Go(func() error { return loaded.b2.load(all, e, k.g2) })
+	if err := loads.Wait(); err != nil {
+		return nil, errors.Join(err, loaded.Close())
+	}
+	return newProver(&loaded), nil
+}
+
+// inG1 returns all bases except b2.
+func (k *key[P1, P2, S]) inG1() []*bases[P1, S] { return []*bases[P1, S]{&k.a, &k.b1, &k.cs, &k.h} }
+
+// Close waits for the proofs in flight and frees the loaded points.
+func (k *key[P1, P2, S]) Close() error {
+	errs := []error{k.b2.table.Close()}
+	for _, b := range k.inG1() {
+		errs = append(errs, b.table.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// constraints returns the number of constraints. A row for each public signal and the 1 follows
+// them.
+func (k *key[P1, P2, S]) constraints() int { return max(0, k.matrices.rows-len(k.verifier.ic)) }
+
+// fresh reports whether delta is the generator, as before the first contribution.
+func (k *key[P1, P2, S]) fresh() bool {
+	g := k.g1.Generator()
+	return bytes.Equal(layout.Bytes([]P1{g}), layout.Bytes([]P1{k.delta}))
+}

@@ -1,0 +1,379 @@
+package circom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/bits"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/vector"
+)
+
+// prover is a scheme with its types as parameters.
+type prover[P1, P2 any, S comparable] struct {
+	*key[P1, P2, S]
+	choice *resident.Vectors[*vector.Session[S], *choice[S]]
+}
+
+// newProver returns the prover of a loaded key.
+func newProver[P1, P2 any, S comparable](k *key[P1, P2, S]) *prover[P1, P2, S] {
+	return &prover[P1, P2, S]{key: k, choice: resident.NewVectors[*vector.Session[S], *choice[S]]()}
+}
+
+// Close waits for the proofs in flight and frees what is resident.
+func (p *prover[P1, P2, S]) Close() error { return errors.Join(p.choice.Close(), p.key.Close()) }
+
+// verify verifies a proof with the key's own verifying key.
+func (p *prover[P1, P2, S]) verify(proof *Proof) error { return p.verifier.verify(proof) }
+
+// verifyingKey returns the verifying key.
+func (p *prover[P1, P2, S]) verifyingKey() *VerifyingKey { return p.verifier.verifyingKey() }
+
+// log2 returns the logarithm of a power of two.
+func log2(n int) int { return bits.TrailingZeros(uint(n)) }
+
+// onceDomain returns a function that makes the transforms of this process when they are first
+// needed: their tables take memory and time, and a backend with vectors needs none.
+func onceDomain[P1, P2 any, S comparable](c *curve[P1, P2, S], size int, shift S) func() *group.Domain[S] {
+	return sync.OnceValue(func() *group.Domain[S] { return c.domain(size, shift) })
+}
+
+// onBackend reports whether an engine's backend computes programs over vectors in another process.
+// In this one a session would only copy the values.
+func (c *curve[P1, P2, S]) onBackend(e *engine.Engine) bool {
+	i := e.Info()
+	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c.vectors.Curve()))
+}
+
+// plain reports whether all scalars over wires are values of the witness as they are.
+func (p *prover[P1, P2, S]) plain() bool {
+	return p.merging != MergeAlways && p.a.sel.Classes == nil && p.b1.sel.Classes == nil && p.cs.sel.Classes == nil
+}
+
+// sums are the results of a proof's MSMs. They are secret: whoever has them can check a guess of
+// the witness.
+type sums[P1, P2 any] struct {
+	a, b1, c, h P1
+	b2          P2
+}
+
+// blinding is the randomness that hides the witness: r, s and -rs, and delta times each. It is
+// secret too.
+type blinding[P1, P2, S any] struct {
+	rs                      [3]S
+	rDelta, sDelta, rsDelta P1
+	sDelta2                 P2
+}
+
+// blind draws r and s, uniform below the order.
+func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
+	if err := p.fr.Random(b.rs[:2]); err != nil {
+		return err
+	}
+	p.fr.Mul(&b.rs[2], &b.rs[0], &b.rs[1])
+	p.fr.Neg(&b.rs[2], &b.rs[2])
+	return nil
+}
+
+// mask computes the multiples of delta. It needs no sum, so it runs beside the MSMs.
+func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
+	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
+	defer wipeInts(r, s, minusRS)
+	b.rDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: r})
+	b.sDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: s})
+	b.rsDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: minusRS})
+	b.sDelta2 = p.g2.Sum(group.Term[P2]{Point: p.verifier.delta, K: s})
+}
+
+// wipeInts clears the memory of numbers.
+func wipeInts(ks ...*big.Int) {
+	for _, k := range ks {
+		group.WipeInt(k)
+	}
+}
+
+// prove makes a proof. It wipes everything secret before it returns.
+func (p *prover[P1, P2, S]) prove(ctx context.Context, values []byte) (*Proof, error) {
+	total, blind := new(sums[P1, P2]), new(blinding[P1, P2, S])
+	var mem resident.Memory
+	defer mem.Free()
+	mem.Add(func() { *total, *blind = sums[P1, P2]{}, blinding[P1, P2, S]{} })
+	if err := p.blind(blind); err != nil {
+		return nil, err
+	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { p.mask(blind) })
+
+	var session *resident.Ahead[S]
+	if p.plain() && p.onBackend(p.engine) {
+		session = resident.OpenAhead(ctx, p.vectors, p.engine, p.elements())
+		defer session.Close()
+	}
+	wires := resident.Scalars(ctx, &mem, p.engine, p.g1, p.wires)
+	if err := p.take(ctx, wires, values); err != nil {
+		return nil, err
+	}
+	public := p.public(values)
+	var err error
+	if session != nil {
+		err = p.sumsOnBackend(ctx, &mem, session, wires, total)
+	} else {
+		err = p.sumsHere(ctx, &mem, wires, total)
+	}
+	if err != nil {
+		return nil, err
+	}
+	beside.Wait()
+	proof := p.assemble(total, blind)
+	proof.Public = public
+	return proof, nil
+}
+
+// take copies the values of a witness, until ctx ends, and refuses what no witness has.
+func (p *prover[P1, P2, S]) take(ctx context.Context, wires []S, values []byte) error {
+	to, r := layout.Bytes(wires), layout.ScalarField(p.vectors.Curve())
+	const part = 1 << 12
+	var mu sync.Mutex
+	wrong := len(wires)
+	if err := merge.Until(ctx, len(wires), part, func(lo, hi int) {
+		b := to[lo*valueBytes : hi*valueBytes]
+		copy(b, values[lo*valueBytes:])
+		if i := layout.FirstNotBelow(b, r); i >= 0 {
+			mu.Lock()
+			wrong = min(wrong, lo+i)
+			mu.Unlock()
+		}
+	}); err != nil {
+		return err
+	}
+	if wrong < len(wires) {
+		return fmt.Errorf("%w: wtns: the value of wire %d is not below r", backend.ErrInvalidInput, wrong)
+	}
+	if littleEndian(to[:valueBytes]).Cmp(big.NewInt(1)) != 0 {
+		return fmt.Errorf("%w: wtns: the value of wire 0 is not 1", backend.ErrInvalidInput)
+	}
+	return nil
+}
+
+// public returns the public signals of a witness.
+func (p *prover[P1, P2, S]) public(values []byte) []*big.Int {
+	public := make([]*big.Int, len(p.verifier.ic)-1)
+	for i := range public {
+		public[i] = littleEndian(values[(i+1)*valueBytes : (i+2)*valueBytes])
+	}
+	return public
+}
+
+// r returns R, which turns plain values into Montgomery form, as an element.
+func (p *prover[P1, P2, S]) r() (r S) {
+	p.fr.SetBig(&r, new(big.Int).Lsh(big.NewInt(1), 8*valueBytes))
+	return r
+}
+
+// sumsHere computes all sums in one batch, after the quotient, which this process computes.
+func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, wires []S, out *sums[P1, P2]) error {
+	r := p.r()
+	if err := p.fr.Scale(ctx, wires, &r); err != nil {
+		return err
+	}
+	n := p.matrices.domain
+	h := resident.Scalars(ctx, mem, p.engine, p.g1, n)
+	b, c := make([]S, n), make([]S, n)
+	defer merge.Wipe(b)
+	defer merge.Wipe(c)
+	if err := p.matrices.products(ctx, h, b, wires); err != nil {
+		return err
+	}
+	if err := p.fr.Multiply(ctx, c, h, b); err != nil {
+		return err
+	}
+	if err := p.domainOf().OnCoset(ctx, h, b, c); err != nil {
+		return err
+	}
+	batch := resident.NewBatch(p.engine)
+	merging := p.merging
+	if merging == MergeAuto {
+		merging = MergeNever // the quotient's values are all different
+	}
+	resident.Add(ctx, batch, p.h.table, h, merging, &out.h)
+	scalars := func(first int, sel *group.Selection) []S {
+		picked, err := p.pick(ctx, mem, sel, wires[first:])
+		if err != nil {
+			batch.Fail(err)
+		}
+		return picked
+	}
+	resident.Add(ctx, batch, p.a.table, scalars(p.a.first, &p.a.sel), p.merging, &out.a)
+	ofB := scalars(p.b1.first, &p.b1.sel)
+	resident.Add(ctx, batch, p.b1.table, ofB, p.merging, &out.b1)
+	resident.Add(ctx, batch, p.b2.table, ofB, p.merging, &out.b2)
+	resident.Add(ctx, batch, p.cs.table, scalars(p.cs.first, &p.cs.sel), p.merging, &out.c)
+	return batch.Run(ctx)
+}
+
+// pick returns the scalars of an MSM: sums of selected values, or the values themselves if none are
+// added up or left out.
+func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, sel *group.Selection, values []S) ([]S, error) {
+	if sel.All() {
+		return values, nil
+	}
+	s := resident.Scalars(ctx, mem, p.engine, p.g1, sel.Len(len(values)))
+	return s, p.fr.Select(ctx, s, values, sel)
+}
+
+// choice has tables of the wires for which A, B and C have points, in a backend's memory. An empty
+// table means all wires.
+type choice[S comparable] struct{ a, b, c vector.Indices[S] }
+
+// mostChosen returns the most values that a sum over some of the wires takes.
+func (p *prover[P1, P2, S]) mostChosen() int {
+	return max(len(p.a.sel.From), len(p.b1.sel.From), len(p.cs.sel.From))
+}
+
+// elements returns how many elements the session of a proof has.
+func (p *prover[P1, P2, S]) elements() int {
+	return p.wires + p.mostChosen() + 3*p.matrices.domain
+}
+
+// sumsOnBackend computes all sums by one program: those over the wires, and that over H, whose
+// scalars never leave the backend. This process computes the sparse products meanwhile.
+func (p *prover[P1, P2, S]) sumsOnBackend(ctx context.Context, mem *resident.Memory, session *resident.Ahead[S],
+	wires []S, out *sums[P1, P2]) error {
+	n := p.matrices.domain
+	a := resident.Scalars(ctx, mem, p.engine, p.g1, n)
+	b := resident.Scalars(ctx, mem, p.engine, p.g1, n)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	var failed error
+	go func() {
+		defer close(done)
+		failed = p.matrices.products(ctx, a, b, wires)
+	}()
+	defer func() {
+		cancel()
+		<-done // the caller wipes what they write
+	}()
+	ready := func(ctx context.Context, _ int) error {
+		select {
+		case <-done:
+			return failed
+		case <-ctx.Done():
+			return backend.Ended(ctx)
+		}
+	}
+	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
+		return p.sumsIn(ctx, s, wires, a, b, ready, out)
+	})
+	return err
+}
+
+// sumsIn computes the sums in a session. wires are plain values. a and b are what A and B give for
+// them, and are there when ready returns.
+func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wires, a, b []S,
+	ready func(context.Context, int) error, out *sums[P1, P2]) (err error) {
+	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	n, r := p.matrices.domain, p.r()
+	w, some := s.New(p.wires), s.New(p.mostChosen())
+	x, y, z := s.New(n), s.New(n), s.New(n)
+	program := s.Program()
+	program.Write(w, wires)
+	program.Scale(w, w, r)
+	take := func(first int, chosen vector.Indices[S]) vector.Vector[S] {
+		from := w.Slice(first, p.wires)
+		if chosen.Len() == 0 {
+			return from
+		}
+		v := some.Slice(0, chosen.Len())
+		program.Gather(v, from, chosen)
+		return v
+	}
+	sumA := commit(program, p.a.table, take(p.a.first, c.a))
+	ofB := take(p.b1.first, c.b)
+	sumB1, sumB2 := commit(program, p.b1.table, ofB), commit(program, p.b2.table, ofB)
+	sumC := commit(program, p.cs.table, take(p.cs.first, c.c))
+	program.WriteWhen(x, a, ready)
+	program.WriteWhen(y, b, ready)
+	program.Mul(z, x, y)
+	for _, v := range []vector.Vector[S]{x, y, z} {
+		program.Transform(v, v, vector.Transform[S]{Inverse: true, To: backend.Reversed})
+		program.Transform(v, v, vector.Transform[S]{From: backend.Reversed, Shift: p.shift})
+	}
+	// x and y are divided by R, as the witness was, and so x y and z by R^2.
+	program.Map(x, x.Expr().Mul(y.Expr()).Sub(z.Expr()).Scale(p.fr.Product(r, r)))
+	sumH := commit(program, p.h.table, x)
+	if err := program.Run(ctx); err != nil {
+		return err
+	}
+	*out = sums[P1, P2]{a: sumA.Get(), b1: sumB1.Get(), b2: sumB2.Get(), c: sumC.Get(), h: sumH.Get()}
+	return nil
+}
+
+// commit adds to a program the sum over the points of a table, which may be none.
+func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], v vector.Vector[S]) *vector.Answer[P] {
+	if t.Len() == 0 {
+		return &vector.Answer[P]{} // infinity
+	}
+	return vector.Commit(p, t.Bases(), v.Slice(0, t.Len()))
+}
+
+// loadChoice writes the tables to a new session beside another.
+func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
+	tables := [][]uint32{p.a.sel.From, p.b1.sel.From, p.cs.sel.From}
+	count := 0
+	for _, from := range tables {
+		count += p.vectors.IndexElements(len(from))
+	}
+	s, err := beside.Beside(ctx, count)
+	if err != nil {
+		return nil, nil, err
+	}
+	// The program runs in the other session, so that Repeat sees its failure.
+	program := beside.Program()
+	var loaded [3]vector.Indices[S]
+	for i, from := range tables {
+		loaded[i] = s.NewIndices(len(from))
+		if len(from) > 0 {
+			program.WriteIndices(loaded[i], from)
+		}
+	}
+	if err := program.Run(ctx); err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, &choice[S]{loaded[0], loaded[1], loaded[2]}, nil
+}
+
+// assemble computes the proof's three points:
+//
+//	A = alpha + sum a + r delta
+//	B = beta + sum b + s delta, in G2 and, as B1, in G1
+//	C = sum c + sum h + s A + r B1 - r s delta
+func (p *prover[P1, P2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *Proof {
+	r, s := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1])
+	defer wipeInts(r, s)
+	term := func(point P1, k *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: k} }
+	term2 := func(point P2) group.Term[P2] { return group.Term[P2]{Point: point} }
+	pa := p.g1.Sum(term(p.verifier.alpha, nil), term(t.a, nil), term(b.rDelta, nil))
+	b1 := p.g1.Sum(term(p.beta, nil), term(t.b1, nil), term(b.sDelta, nil))
+	pb := p.g2.Sum(term2(p.verifier.beta), term2(t.b2), term2(b.sDelta2))
+	pc := p.g1.Sum(term(t.c, nil), term(t.h, nil), term(pa, s), term(b1, r), term(b.rsDelta, nil))
+	on := p.vectors.Curve()
+	return &Proof{
+		Curve: p.id(),
+		A:     g1Of(on, layout.Bytes([]P1{pa})),
+		B:     g2Of(on, layout.Bytes([]P2{pb})),
+		C:     g1Of(on, layout.Bytes([]P1{pc})),
+	}
+}
