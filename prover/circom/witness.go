@@ -63,21 +63,21 @@ func ParseWitness(b []byte) (Witness, error) {
 // WitnessOf returns a witness of elements: the value of each wire, beginning with wire 0, which is
 // 1. It copies them.
 func WitnessOf[E fr254.Element | fr381.Element](values []E) Witness {
-	w := Witness{values: make([]byte, 0, len(values)*valueBytes)}
-	add := func(limbs [4]uint64) { w.values = append(w.values, layout.Bytes(limbs[:])...) }
+	var c backend.Curve
+	limbs := make([][valueBytes / 8]uint64, len(values))
 	switch v := any(values).(type) {
 	case []fr254.Element:
-		w.curve = backend.BN254
+		c = backend.BN254
 		for i := range v {
-			add(v[i].Bits())
+			limbs[i] = v[i].Bits()
 		}
 	case []fr381.Element:
-		w.curve = backend.BLS12381
+		c = backend.BLS12381
 		for i := range v {
-			add(v[i].Bits())
+			limbs[i] = v[i].Bits()
 		}
 	}
-	return w
+	return Witness{c, layout.Bytes(limbs)}
 }
 
 // Curve returns the curve over whose scalar field the values are.

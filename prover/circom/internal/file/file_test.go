@@ -1,0 +1,162 @@
+package file
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/circomkeys"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+)
+
+// made returns the key and the witness of a circuit.
+func made(t testing.TB, c backend.Curve, name string) (key, witness []byte, s *circomkeys.Sample) {
+	t.Helper()
+	s, err := circomkeys.ByName(c, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := resident.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	return zkey(t, e, s), circomkeys.Witness(c, s.Values), s
+}
+
+func zkey(t testing.TB, e *engine.Engine, s *circomkeys.Sample) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := circomkeys.Write(t.Context(), e, &b, &s.Circuit, circomkeys.KnownSecrets(s.Curve)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestEntries compares entries with the circuit's own.
+func TestEntries(t *testing.T) {
+	for _, name := range []string{"factors", "bits of 40", "nothing"} {
+		b, _, s := made(t, backend.BN254, name)
+		k, err := OpenKey(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := k.Entries(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		distinct := map[int64]bool{1: true} // of the rows of public signals
+		row := 0
+		for c := range s.Constraints {
+			for side, terms := range [][]circomkeys.Term{c.A, c.B} {
+				m := &e.Matrices[side]
+				var want []int
+				for _, term := range terms {
+					want = append(want, term.Wire)
+					distinct[term.Factor] = true
+				}
+				var got []int
+				for _, wire := range m.Wire[m.Start[row]:m.Start[row+1]] {
+					got = append(got, int(wire))
+				}
+				slices.Sort(want)
+				slices.Sort(got)
+				if !slices.Equal(got, want) {
+					t.Fatalf("%s: side %d of row %d has the wires %v, want %v", name, side, row, got, want)
+				}
+			}
+			row++
+		}
+		if e.Rows != row+s.Public+1 {
+			t.Errorf("%s: %d rows, want %d", name, e.Rows, row+s.Public+1)
+		}
+		if n := len(e.Factors) / 32; n != len(distinct) {
+			t.Errorf("%s: %d factors, want %d", name, n, len(distinct))
+		}
+	}
+}
+
+// TestContributions: a key says how many contributions it has, or nothing.
+func TestContributions(t *testing.T) {
+	b, _, _ := made(t, backend.BN254, "nothing")
+	for n, b := range map[int][]byte{0: b, -1: b[:len(b)-12-68]} {
+		if n < 0 {
+			b = slices.Clone(b)
+			b[8]-- // sections
+		}
+		k, err := OpenKey(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := k.Contributions(); ok != (n == 0) || got != 0 {
+			t.Errorf("%d: %d, %v", n, got, ok)
+		}
+	}
+}
+
+// TestReadAll reads in small pieces, and returns the error of a reader.
+func TestReadAll(t *testing.T) {
+	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
+	got, err := ReadAll(iotest.HalfReader(bytes.NewReader(want)))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes of %d, %v", len(got), len(want), err)
+	}
+	if _, err := ReadAll(iotest.ErrReader(io.ErrClosedPipe)); err != io.ErrClosedPipe {
+		t.Error(err)
+	}
+}
+
+// most bounds the memory that reading a file takes, beside its own size times a factor.
+func most(t *testing.T, size int, f func()) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	const factor, fixed = 16, 4 << 20
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(factor*size+fixed) {
+		t.Errorf("a file of %d bytes took %d of memory", size, took)
+	}
+}
+
+// FuzzKey reads damaged keys: nothing panics, and memory is bounded by the file.
+func FuzzKey(f *testing.F) {
+	for _, c := range Curves {
+		b, _, _ := made(f, c, "product")
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		most(t, len(b), func() {
+			k, err := OpenKey(bytes.NewReader(b), int64(len(b)))
+			if err != nil {
+				return
+			}
+			if e, err := k.Entries(t.Context()); err == nil && (e.Rows > k.Domain || len(e.Factors)%k.Curve.ScalarBytes() != 0) {
+				t.Errorf("%d rows of %d, %d bytes of factors", e.Rows, k.Domain, len(e.Factors))
+			}
+			for _, p := range []*Points{&k.IC, &k.A, &k.B1, &k.B2, &k.C, &k.H} {
+				_ = p.Read(make([]byte, p.Count*k.Curve.PointBytes(p.group)), 0)
+			}
+			k.Contributions()
+		})
+	})
+}
+
+// FuzzWitness reads damaged witnesses.
+func FuzzWitness(f *testing.F) {
+	for _, c := range Curves {
+		_, w, _ := made(f, c, "product")
+		f.Add(w)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		most(t, len(b), func() {
+			if _, values, err := Witness(b); err == nil && len(values)%scalarBytes != 0 {
+				t.Errorf("%d bytes of values", len(values))
+			}
+		})
+	})
+}
