@@ -40,7 +40,9 @@ func circomFiles(t *testing.T, e *engine.Engine, c backend.Curve, name string) (
 // TestCircomStorm makes 64 proofs of circom's circuits at a time while the plugin is killed and
 // swapped. None may be wrong or fail, and nothing may be left.
 func TestCircomStorm(t *testing.T) {
-	e, err := engine.New(t.Context(), engine.Config{Open: opener(t), Backend: *backendName, RetryPause: time.Millisecond, RetryMax: time.Millisecond})
+	e, err := engine.New(t.Context(), engine.Config{
+		Open: opener(t), Backend: *backendName, RetryPause: time.Millisecond, RetryMax: time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
