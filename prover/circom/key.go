@@ -58,7 +58,9 @@ func WithEngine(e *engine.Engine) KeyOption {
 func WithContext(ctx context.Context) KeyOption { return func(o *keyOptions) { o.ctx = ctx } }
 
 // WithoutPointChecks leaves out the check that every point is in its group. The verifying key is
-// checked always. With a point outside, no proof verifies.
+// checked always. With a point outside, proofs may not verify. The check takes a processor up to 50
+// microseconds a point in G2, and in G1 of BLS12-381, which is minutes for keys of a million wires on
+// few processors. A GPU takes a small part of that.
 func WithoutPointChecks() KeyOption { return func(o *keyOptions) { o.unchecked = true } }
 
 // OnEvent calls f for every proof that did not verify and was made again. Calls may be concurrent.

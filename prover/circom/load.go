@@ -48,38 +48,54 @@ type key[P1, P2 any, S comparable] struct {
 	b2           bases[P2, S] // with b1's selection
 }
 
-// pieceBytes is the size of the points that are read and checked together.
+// pieceBytes is the size of the points that are read or checked together.
 const pieceBytes = 4 << 20
 
-// points reads the points of a section and checks them on an engine, unless e is nil.
-func points[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S], from *file.Points) ([]P, error) {
-	element := backend.PointOf(ops.Group.Curve(), ops.Group.Group())
-	all := make([]P, from.Count)
-	piece := pieceBytes / element.Bytes()
-	reading, ctx := errgroup.WithContext(ctx)
-	reading.SetLimit(piecesAtATime)
-	for lo := 0; lo < len(all); lo += piece {
-		reading.Go(func() error {
-			part := all[lo:min(lo+piece, len(all))]
+// piecesAtATime is how many pieces of a section are read or checked at a time.
+const piecesAtATime = 4
+
+// pieces calls do for parts of n elements of some bytes each, until ctx ends or one fails.
+func pieces(ctx context.Context, n, bytes int, do func(ctx context.Context, lo, hi int) error) error {
+	doing, ctx := errgroup.WithContext(ctx)
+	doing.SetLimit(piecesAtATime)
+	size := pieceBytes / bytes
+	for lo := 0; lo < n; lo += size {
+		doing.Go(func() error {
 			if err := backend.Ended(ctx); err != nil {
 				return err
 			}
-			if err := from.Read(layout.Bytes(part), lo); err != nil || e == nil {
-				return err
-			}
-			bad, err := outside(ctx, e, element, layout.Bytes(part))
-			if err == nil && bad >= 0 {
-				err = from.Refuse(lo+bad, "is not in the group")
-			}
-			return err
+			return do(ctx, lo, min(lo+size, n))
 		})
 	}
-	return all, reading.Wait()
+	return doing.Wait()
 }
 
-// piecesAtATime is how many pieces of a section are read or checked at a time: the next is read
-// while an engine looks at the last.
-const piecesAtATime = 3
+// readPoints reads the points of a section.
+func readPoints[P any](ctx context.Context, from *file.Points) ([]P, error) {
+	all := make([]P, from.Count)
+	return all, pieces(ctx, len(all), from.Bytes(), func(_ context.Context, lo, hi int) error {
+		return from.Read(layout.Bytes(all[lo:hi]), lo)
+	})
+}
+
+// check has an engine look whether points are in their group; no engine looks at none. They are those
+// of a section with the indices at, or all of it.
+func check[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S], points []P, from *file.Points, at []uint32) error {
+	if e == nil {
+		return nil
+	}
+	element := backend.PointOf(ops.Group.Curve(), ops.Group.Group())
+	return pieces(ctx, len(points), element.Bytes(), func(ctx context.Context, lo, hi int) error {
+		bad, err := outside(ctx, e, element, layout.Bytes(points[lo:hi]))
+		if err != nil || bad < 0 {
+			return err
+		}
+		if bad += lo; at != nil {
+			bad = int(at[bad])
+		}
+		return from.Refuse(bad, "is not in the group")
+	})
+}
 
 // outside returns the index of the first point that is not in the subgroup of order r, or -1.
 func outside(ctx context.Context, e *engine.Engine, element backend.Element, points []byte) (bad int, err error) {
@@ -151,57 +167,65 @@ func (c *curve[P1, P2, S]) readKey(ctx context.Context, e *engine.Engine, o *key
 	if err := k.header(f); err != nil {
 		return nil, err
 	}
-	entries, err := f.Entries(ctx)
-	if err != nil {
-		return nil, err
-	}
-	k.matrices = newMatrices(c.fr, f.Domain, step, entries)
-	check := e
+	r := reader[P1, P2, S]{k, e, o.mergeBases}
 	if o.unchecked {
-		check = nil
+		r.e = nil
 	}
-	for _, section := range []struct {
-		to    *bases[P1, S]
-		from  *file.Points
-		first int
-	}{{&k.a, &f.A, 0}, {&k.cs, &f.C, f.Public + 1}} {
-		all, err := points(ctx, check, c.g1, section.from)
+	reading, all := errgroup.WithContext(ctx)
+	reading.Go(func() error {
+		entries, err := f.Entries(all)
+		if err == nil {
+			k.matrices = newMatrices(c.fr, f.Domain, step, entries)
+		}
+		return err
+	})
+	reading.Go(func() error { return r.readG1(all, &k.a, &f.A, 0) })
+	reading.Go(func() error { return r.readG1(all, &k.cs, &f.C, f.Public+1) })
+	reading.Go(func() error { return r.readB(all, f) })
+	reading.Go(func() error {
+		h, err := readPoints[P1](all, &f.H)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := k.compact(ctx, o.mergeBases, section.to, section.first, all); err != nil {
-			return nil, err
-		}
-	}
-	if err := k.readB(ctx, check, o.mergeBases, f); err != nil {
-		return nil, err
-	}
-	h, err := points(ctx, check, c.g1, &f.H)
-	if err != nil {
-		return nil, err
-	}
-	k.h.points = inOrder(h, step)
-	return k, nil
+		k.h.points = inOrder(h, step)
+		return check(all, r.e, k.g1, h, &f.H, nil)
+	})
+	return k, reading.Wait()
 }
 
-// compact leaves out points at infinity and merges equal ones.
-func (k *key[P1, P2, S]) compact(ctx context.Context, m resident.Merging, b *bases[P1, S], first int, all []P1) (err error) {
+// reader reads a key's points.
+type reader[P1, P2 any, S comparable] struct {
+	*key[P1, P2, S]
+	e     *engine.Engine // checks points; nil for none
+	merge resident.Merging
+}
+
+// readG1 reads points whose scalars are the values of wires from a first one on. It leaves out those
+// at infinity and merges equal ones.
+func (r *reader[P1, P2, S]) readG1(ctx context.Context, b *bases[P1, S], from *file.Points, first int) error {
+	all, err := readPoints[P1](ctx, from)
+	if err != nil {
+		return err
+	}
 	b.first = first
 	b.sel.From = finite(len(all), infinite(all), func(to, from int) { all[to] = all[from] })
-	b.points = shrink(all, b.sel.Len(len(all)))
-	b.sel.Classes, err = m.Classes(ctx, len(b.points), resident.Columns(b.points))
-	b.points = representatives(b.points, &b.sel)
+	all = shrink(all, b.sel.Len(len(all)))
+	if err := check(ctx, r.e, r.g1, all, from, b.sel.From); err != nil {
+		return err
+	}
+	b.sel.Classes, err = r.merge.Classes(ctx, len(all), resident.Columns(all))
+	b.points = representatives(all, &b.sel)
 	return err
 }
 
 // readB reads B in both groups. It has the same scalars in both, so a wire is left out if both of
 // its points are at infinity, and bases are merged if they are equal in both.
-func (k *key[P1, P2, S]) readB(ctx context.Context, e *engine.Engine, m resident.Merging, f *file.Key) error {
-	b1, err := points(ctx, e, k.g1, &f.B1)
+func (r *reader[P1, P2, S]) readB(ctx context.Context, f *file.Key) error {
+	b1, err := readPoints[P1](ctx, &f.B1)
 	if err != nil {
 		return err
 	}
-	b2, err := points(ctx, e, k.g2, &f.B2)
+	b2, err := readPoints[P2](ctx, &f.B2)
 	if err != nil {
 		return err
 	}
@@ -211,11 +235,17 @@ func (k *key[P1, P2, S]) readB(ctx context.Context, e *engine.Engine, m resident
 	})}
 	n := sel.Len(len(b1))
 	b1, b2 = shrink(b1, n), shrink(b2, n)
-	if sel.Classes, err = m.Classes(ctx, n, resident.Columns(b1), resident.Columns(b2)); err != nil {
+	if err := check(ctx, r.e, r.g1, b1, &f.B1, sel.From); err != nil {
 		return err
 	}
-	k.b1.sel = sel
-	k.b1.points, k.b2.points = representatives(b1, &sel), representatives(b2, &sel)
+	if err := check(ctx, r.e, r.g2, b2, &f.B2, sel.From); err != nil {
+		return err
+	}
+	if sel.Classes, err = r.merge.Classes(ctx, n, resident.Columns(b1), resident.Columns(b2)); err != nil {
+		return err
+	}
+	r.b1.sel = sel
+	r.b1.points, r.b2.points = representatives(b1, &sel), representatives(b2, &sel)
 	return nil
 }
 

@@ -188,9 +188,12 @@ func (k *Key) lengths() (err error) {
 	return err
 }
 
+// Bytes returns the size of a point.
+func (p *Points) Bytes() int { return p.key.Curve.PointBytes(p.group) }
+
 // Read fills to with points from number from on. A coordinate that is not below q is refused.
 func (p *Points) Read(to []byte, from int) error {
-	size := p.key.Curve.PointBytes(p.group)
+	size := p.Bytes()
 	if err := p.key.readTo(to, p.at.Offset+int64(from)*int64(size)); err != nil {
 		return err
 	}
