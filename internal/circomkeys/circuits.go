@@ -21,7 +21,8 @@ func Names() []string {
 	return []string{"product", "nothing", "no public", "no private", "unread", "full domain", "many public", "factors", "bits of 40"}
 }
 
-// ByName returns a circuit, on a curve: one of Names, or "bits of N" with about N constraints.
+// ByName returns a circuit, on a curve: one of Names, "2000 public", or
+// "bits of N" with about N constraints.
 func ByName(c backend.Curve, name string) (*Sample, error) {
 	b := &builder{curve: c, values: []*big.Int{big.NewInt(1)}}
 	public := 0
@@ -48,8 +49,11 @@ func ByName(c backend.Curve, name string) (*Sample, error) {
 		b.chain(30)
 		public = 1
 	case "many public":
-		b.manyPublic(300)
-		public = 300
+		b.manyPublic(100)
+		public = 100
+	case "2000 public":
+		b.manyPublic(2000)
+		public = 2000
 	case "factors": // more factors than circom's circuits have
 		b.factors(40)
 		public = 1

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	backendName = flag.String("backend", "cpu", "backend of the engine in the benchmark")
+	backendName = flag.String("backend", "cpu", "backend of the engine in the benchmark and in TestProofs")
 	size        = flag.Int("constraints", 1<<14, "constraints of the circuit in the benchmark")
 )
 

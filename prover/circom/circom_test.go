@@ -2,6 +2,7 @@ package circom_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -19,7 +20,9 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
+	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/circomkeys"
 	"github.com/pippin-zk/pippin/internal/curves"
@@ -164,8 +167,14 @@ func scalar(c backend.Curve, from io.Reader) *big.Int {
 func places(t *testing.T) map[string][]circom.KeyOption {
 	here := newEngine(t, engine.Config{Open: new(faulty.Backends).Open})
 	elsewhere := newEngine(t, engine.Config{Open: (&faulty.Backends{Elsewhere: true}).Open})
+	named, err := pippin.New(t.Context(), engine.Config{Backend: *backendName, Fallbacks: []string{engine.NoFallback}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { named.Close() })
 	return map[string][]circom.KeyOption{
 		"no engine":         {},
+		*backendName:        {circom.WithEngine(named)},
 		"here":              {circom.WithEngine(here), circom.WithoutPointChecks()},
 		"here, merged":      {circom.WithEngine(here), circom.MergeBases(circom.MergeAlways), circom.MergeScalars(circom.MergeAlways)},
 		"here, nothing":     {circom.WithEngine(here), circom.MergeBases(circom.MergeNever), circom.MergeScalars(circom.MergeNever)},
@@ -196,6 +205,38 @@ func TestProofs(t *testing.T) {
 		}
 	}
 }
+
+// TestManySignals proves with 2,000 public signals: rapidsnark makes such proofs several times over.
+func TestManySignals(t *testing.T) {
+	b := build(t, backend.BN254, "2000 public")
+	p, err := b.load(t, circom.WithoutPointChecks()).Prove(t.Context(), b.of(t))
+	if err != nil || len(p.Public) != 2000 || p.Public[1999].Int64() != 1999*1999 {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// TestReference proves small circuits on the backend that does nothing clever.
+func TestReference(t *testing.T) {
+	e := newEngine(t, engine.Config{Open: func(context.Context, string) (backend.Backend, error) { return elsewhere{cpu.NewReference()}, nil }})
+	for _, c := range []backend.Curve{backend.BN254, backend.BLS12381} {
+		b := build(t, c, "product")
+		if _, err := b.load(t, circom.WithEngine(e)).Prove(t.Context(), b.of(t)); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// elsewhere is a backend that says that another process computes.
+type elsewhere struct{ backend.Backend }
+
+func (e elsewhere) Info() backend.Info {
+	i := e.Backend.Info()
+	i.InProcess = false
+	return i
+}
+
+// Unwrap is what backend.As looks for.
+func (e elsewhere) Unwrap() backend.Backend { return e.Backend }
 
 // TestKeyFacts: a key says what circuit it is for.
 func TestKeyFacts(t *testing.T) {

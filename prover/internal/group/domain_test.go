@@ -70,6 +70,37 @@ func testQuotient[S comparable, D, O any](t *testing.T, f *Field[S], d *Domain[S
 	}
 }
 
+// TestOnCoset compares with gnark-crypto's transforms: A B - C at every place of the coset, for
+// domains of one piece and of many.
+func TestOnCoset(t *testing.T) {
+	for _, n := range []int{2, 4, 512, leastCut / 2, leastCut, 4 * leastCut} {
+		d, by := domainOf(n), fft.NewDomain(uint64(n))
+		var v, want [3]fr.Vector
+		for i := range v {
+			v[i] = make(fr.Vector, n)
+			if err := BN254Fr.Random(v[i]); err != nil {
+				t.Fatal(err)
+			}
+			want[i] = append(want[i], v[i]...)
+			by.FFTInverse(want[i], fft.DIF)
+			by.FFT(want[i], fft.DIT, fft.OnCoset())
+		}
+		want[0].Mul(want[0], want[1])
+		want[0].Sub(want[0], want[2])
+		if err := d.OnCoset(t.Context(), v[0], v[1], v[2]); err != nil {
+			t.Fatal(err)
+		}
+		if !v[0].Equal(want[0]) {
+			t.Errorf("%d elements: other values", n)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := d.OnCoset(ended, v[0], v[1], v[2]); !errors.Is(err, context.Canceled) {
+			t.Errorf("%d elements: %v", n, err)
+		}
+	}
+}
+
 // TestCancelledQuotientWentOn through all seven transforms: each was one call of
 // gnark-crypto. Now no piece begins after the context ended, and none is long.
 func TestCancelledQuotientWentOn(t *testing.T) {
