@@ -25,6 +25,13 @@ const (
 	ahead    = "prover/internal/resident/ahead.go"
 	assign   = "prover/internal/assignment/assignment.go"
 	schedule = "prover/internal/assignment/schedule.go"
+	circom   = "prover/circom/key.go"
+	proves   = "prover/circom/prove.go"
+	loads    = "prover/circom/load.go"
+	sparse   = "prover/circom/sparse.go"
+	verifies = "prover/circom/verify.go"
+	sections = "prover/circom/internal/file/container.go"
+	entries  = "prover/circom/internal/file/entries.go"
 	lists    = "internal/files/list.go"
 	trusted  = "plugin/internal/trust/trust_unix.go"
 )
@@ -557,4 +564,27 @@ var mutants = []mutant{
 	{schedule, "t.parts[o.asked[table]:]", "t.parts[len(t.parts):]", "TestSchedules"},
 	{schedule, "if o.depth == depth && ", "if ", "TestSchedules"},
 	{schedule, "o.needed = min(o.needed, needed)\n", "", "TestSchedules"},
+
+	// prover/circom: proofs of circom's circuits.
+	{circom, "wrong := k.scheme.verify(p)", "var wrong error", "TestWrongWitness"},
+	{circom, "if here && k.engine.Backend() == on {", "if true {", "TestMadeAgain"},
+	{circom, "case w.Len() != k.wires:", "case false:", "TestDamagedFiles"},
+	{circom, "case w.curve != k.curve:", "case false:", "TestOtherCurve"},
+	{proves, "if wrong < len(wires) {", "if false {", "TestDamagedFiles"},
+	{proves, "if littleEndian(to[:valueBytes]).Cmp(big.NewInt(1)) != 0 {", "if false {", "TestDamagedFiles"},
+	{proves, "mem.Add(func() { *total, *blind = sums[P1, P2]{}, blinding[P1, P2, S]{} })", "mem.Add(func() {})", "TestSecretsAreWiped"},
+	{proves, "p.fr.Random(b.rs[:2])", "p.fr.Random(b.rs[:1])", "TestProofs"},
+	{proves, "Scale(p.fr.Product(r, r))", "Scale(r)", "TestProofs"},
+	{loads, "if e == nil {", "if true {", "TestDamagedFiles"},
+	{loads, "out[i*step&(len(h)-1)] = h[i]", "out[i] = h[i]", "TestProofs"},
+	{sparse, "to[row*m.step&(m.domain-1)] = t[0]", "to[row] = t[0]", "TestProofs"},
+	{sparse, "m.fr.Subtract(sum, sum, x)", "m.fr.AddTo(sum, x)", "TestProofs"},
+	{verifies, "if len(p.Public) != len(v.ic)-1 {", "if len(p.Public) > len(v.ic)-1 {", "TestVerifyRefuses"},
+	{verifies, "value.Cmp(r) >= 0 {", "value.Cmp(r) > 1 {", "TestVerifyRefuses"},
+	{verifies, "err = inGroup(c, part.group, b)", "err = nil", "TestSubgroup"},
+	{verifies, "if !ok {\n\t\treturn ErrNotVerified", "if !ok {\n\t\treturn nil", "TestVerifyRefuses"},
+	{sections, "if c.sections[kind].Offset != 0 {", "if false {", "TestRefusals"},
+	{entries, "row >= k.Domain", "row > k.Domain", "TestRefusals"},
+	{entries, "wire >= k.Wires", "wire > k.Wires", "TestRefusals"},
+	{entries, "case matrix > 1 ||", "case matrix > 2 ||", "TestRefusals"},
 }

@@ -206,6 +206,18 @@ func TestProofs(t *testing.T) {
 	}
 }
 
+// TestOtherCurve: a witness on one curve is none for a key on another, though both have as many wires.
+func TestOtherCurve(t *testing.T) {
+	k, other := build(t, backend.BN254, "product").load(t), build(t, backend.BLS12381, "product")
+	_, err := k.Prove(t.Context(), other.of(t))
+	if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "different wtns curve") {
+		t.Error(err)
+	}
+	if _, err := k.Prove(t.Context(), circom.Witness{}); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "no witness") {
+		t.Error(err)
+	}
+}
+
 // TestManySignals proves with 2,000 public signals: rapidsnark makes such proofs several times over.
 func TestManySignals(t *testing.T) {
 	b := build(t, backend.BN254, "2000 public")

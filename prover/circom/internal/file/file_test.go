@@ -2,7 +2,10 @@ package file
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -77,6 +80,34 @@ func TestEntries(t *testing.T) {
 		}
 		if n := len(e.Factors) / 32; n != len(distinct) {
 			t.Errorf("%s: %d factors, want %d", name, n, len(distinct))
+		}
+	}
+}
+
+// TestRefusals: lengths that wrap around, and entries just outside of the matrices.
+func TestRefusals(t *testing.T) {
+	good, _, _ := made(t, backend.BN254, "product")
+	k, err := OpenKey(bytes.NewReader(good), int64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := int(k.entries.Offset) + 4
+	for name, change := range map[string]func(b []byte){
+		"a length of 2^64-12": func(b []byte) { binary.LittleEndian.PutUint64(b[k.A.at.Offset-8:], math.MaxUint64-11) },
+		"a length of 2^63":    func(b []byte) { binary.LittleEndian.PutUint64(b[k.A.at.Offset-8:], 1<<63) },
+		"a row too many":      func(b []byte) { binary.LittleEndian.PutUint32(b[entry+4:], uint32(k.Domain)) },
+		"a wire too many":     func(b []byte) { binary.LittleEndian.PutUint32(b[entry+8:], uint32(k.Wires)) },
+		"a third matrix":      func(b []byte) { binary.LittleEndian.PutUint32(b[entry:], 2) },
+		"a section twice":     func(b []byte) { b[8]++ }, // with what is behind all
+	} {
+		b := append(slices.Clone(good), circomkeys.Section(keyProtocol, []byte{groth16, 0, 0, 0})...)
+		change(b)
+		k, err := OpenKey(bytes.NewReader(b), int64(len(b)))
+		if err == nil {
+			_, err = k.Entries(t.Context())
+		}
+		if !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
