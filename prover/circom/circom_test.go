@@ -213,7 +213,8 @@ func TestOtherCurve(t *testing.T) {
 	if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "different wtns curve") {
 		t.Error(err)
 	}
-	if _, err := k.Prove(t.Context(), circom.Witness{}); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "no witness") {
+	_, err = k.Prove(t.Context(), circom.Witness{})
+	if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "no witness") {
 		t.Error(err)
 	}
 }
@@ -229,7 +230,8 @@ func TestManySignals(t *testing.T) {
 
 // TestReference proves small circuits on the backend that does nothing clever.
 func TestReference(t *testing.T) {
-	e := newEngine(t, engine.Config{Open: func(context.Context, string) (backend.Backend, error) { return elsewhere{cpu.NewReference()}, nil }})
+	open := func(context.Context, string) (backend.Backend, error) { return elsewhere{cpu.NewReference()}, nil }
+	e := newEngine(t, engine.Config{Open: open})
 	for _, c := range []backend.Curve{backend.BN254, backend.BLS12381} {
 		b := build(t, c, "product")
 		if _, err := b.load(t, circom.WithEngine(e)).Prove(t.Context(), b.of(t)); err != nil {

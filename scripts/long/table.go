@@ -41,6 +41,19 @@ var tests = []test{
 		flags: "-numbers 26", record: "-record", env: []string{"PIPPIN_GPU=1"}, cuda: true,
 	},
 	{
+		name: "circom-fuzz", takes: "20 min",
+		what: "reads 10^6 damaged keys of snarkjs; -fuzz FuzzWitness has witnesses, 2 min",
+		in:   "./prover/circom/internal/file", tests: "^FuzzKey$", timeout: "2h",
+		build: "-fuzz FuzzKey -fuzztime 1000000x -fuzzminimizetime 10x",
+	},
+	{
+		name: "circom-storm", takes: "2 min",
+		what: "makes 64 proofs of circom's circuits at a time while the plugin is killed and swapped 40 times; -backend plugin:cuda" +
+			" -plugins FOLDER has another plugin",
+		in: ".", tests: "^TestCircomStorm$", timeout: "20m", build: "-v",
+		flags: "-circomrounds 10",
+	},
+	{
 		name: "cluster-storm", takes: "1 h",
 		what: "kills, stops and moves three servers and four workers at random for half an hour, or as -storm 5m says; then kills" +
 			" workers and the server in the middle of jobs. Each job must have its one right answer",
