@@ -61,8 +61,8 @@ type Known struct {
 	Curve   backend.Curve
 	Public  int
 	Secrets Secrets
-	// A, B and C are the values at tau of each wire's polynomials.
-	A, B, C []*big.Int
+	// at returns the value at tau of a wire's polynomial A, B or C.
+	at func(side, wire int) *big.Int
 }
 
 // Proof returns the factors by which the generators are multiplied to get the points A, B and C of
@@ -73,12 +73,12 @@ func (k *Known) Proof(values []*big.Int, r, s *big.Int) (a, b, c *big.Int) {
 	sums := [3]*big.Int{new(big.Int), new(big.Int), new(big.Int)} // A, B, C at tau
 	private := new(big.Int)
 	for i, w := range values {
-		for side, of := range [3][]*big.Int{k.A, k.B, k.C} {
-			sums[side].Add(sums[side], times(w, of[i]))
+		for side, sum := range sums {
+			sum.Add(sum, times(w, k.at(side, i)))
 		}
 		if i > k.Public {
-			part := times(x.Beta, k.A[i])
-			part.Add(part, times(x.Alpha, k.B[i])).Add(part, k.C[i])
+			part := times(x.Beta, k.at(0, i))
+			part.Add(part, times(x.Alpha, k.at(1, i))).Add(part, k.at(2, i))
 			private.Add(private, part.Mul(part, w))
 		}
 	}
@@ -176,13 +176,8 @@ func write[P1, P2 any, S comparable, PS curves.Scalar[S]](ctx context.Context, e
 	if err := m.file(to); err != nil {
 		return nil, err
 	}
-	k := &Known{Curve: c.Curve, Public: c.Public, Secrets: s}
-	for side, of := range []*[]*big.Int{&k.A, &k.B, &k.C} {
-		for i := range m.sides[side] {
-			*of = append(*of, PS(&m.sides[side][i]).BigInt(new(big.Int)))
-		}
-	}
-	return k, nil
+	at := func(side, wire int) *big.Int { return PS(&m.sides[side][wire]).BigInt(new(big.Int)) }
+	return &Known{c.Curve, c.Public, s, at}, nil
 }
 
 // element returns a number as an element.

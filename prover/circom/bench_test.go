@@ -21,14 +21,17 @@ var (
 func BenchmarkProve(b *testing.B) {
 	for _, c := range []backend.Curve{backend.BN254, backend.BLS12381} {
 		b.Run(c.String(), func(b *testing.B) {
-			built := build(b, c, fmt.Sprintf("bits of %d", *size))
 			e, err := pippin.New(b.Context(), engine.Config{Backend: *backendName})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer e.Close()
+			built := buildOn(b, e, c, fmt.Sprintf("bits of %d", *size))
 			begin := time.Now()
-			k := built.load(b, circom.WithEngine(e))
+			k, err := circom.ParseKey(built.key, circom.WithEngine(e))
+			if err != nil {
+				b.Fatal(err)
+			}
 			defer k.Close()
 			b.ReportMetric(float64(time.Since(begin).Milliseconds()), "load-ms")
 			b.Logf("%d constraints, %d wires, a domain of %d", k.NbConstraints(), k.NbWires(), k.DomainSize())

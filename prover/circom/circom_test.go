@@ -50,19 +50,24 @@ func build(t testing.TB, c backend.Curve, name string) *built {
 	if b, ok := cache.Load(id{c, name}); ok {
 		return b.(*built)
 	}
+	b := buildOn(t, newEngine(t, engine.Config{Open: new(faulty.Backends).Open}), c, name)
+	cache.Store(id{c, name}, b)
+	return b
+}
+
+// buildOn does what build does, on an engine, and keeps nothing.
+func buildOn(t testing.TB, e *engine.Engine, c backend.Curve, name string) *built {
+	t.Helper()
 	s, err := circomkeys.ByName(c, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var key bytes.Buffer
-	e := newEngine(t, engine.Config{Open: new(faulty.Backends).Open})
 	known, err := circomkeys.Write(t.Context(), e, &key, &s.Circuit, circomkeys.KnownSecrets(c))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &built{s, key.Bytes(), circomkeys.Witness(c, s.Values), known}
-	cache.Store(id{c, name}, b)
-	return b
+	return &built{s, key.Bytes(), circomkeys.Witness(c, s.Values), known}
 }
 
 func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
