@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"io"
 	"math"
 	"math/big"
@@ -285,6 +286,36 @@ func prove(t *testing.T, e *engine.Engine, zkey, wtns []byte, check bool) error 
 		err = k.VerifyingKey().Verify(p)
 	}
 	return err
+}
+
+var files = flag.String("files", "", "folder with folders of circuit.zkey and witness.wtns for TestSnarkjsFiles")
+
+// TestSnarkjsFiles proves with files that snarkjs and circom have made.
+func TestSnarkjsFiles(t *testing.T) {
+	if *files == "" {
+		t.Skip("-files names no folder")
+	}
+	keys, err := filepath.Glob(filepath.Join(*files, "*", "circuit.zkey"))
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("%d keys, %v", len(keys), err)
+	}
+	for _, path := range keys {
+		for place, opts := range places(t) {
+			k, err := circom.OpenKey(path, opts...)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			w, err := circom.OpenWitness(filepath.Join(filepath.Dir(path), "witness.wtns"))
+			if err == nil {
+				_, err = k.Prove(t.Context(), w)
+			}
+			if err = errors.Join(err, k.Close()); err != nil {
+				t.Errorf("%s: %s: %v", place, path, err)
+			}
+		}
+	}
+	t.Logf("%d circuits", len(keys))
 }
 
 // TestWrongKey: a point that is another point of its group ends at the verification.

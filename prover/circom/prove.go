@@ -122,7 +122,7 @@ func (p *prover[P1, P2, S]) prove(ctx context.Context, values []byte) (*Proof, e
 	if err := p.take(ctx, wires, values); err != nil {
 		return nil, err
 	}
-	public := p.public(values)
+	public := p.public(layout.Bytes(wires)) // of the copy, which nobody changes
 	var err error
 	if session != nil {
 		err = p.sumsOnBackend(ctx, &mem, session, wires, total)
