@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	defined = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	defined = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	flagged = regexp.MustCompile(`flag\.\w+\("([^"]+)"`)
 )
 

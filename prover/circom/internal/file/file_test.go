@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"io"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -154,6 +156,85 @@ func most(t *testing.T, size int, f func()) {
 	}
 }
 
+var inputs = flag.Int("inputs", 3000, "files that TestRandomDamage reads")
+
+// damage changes some bytes of a file, most of them where numbers and lengths are, or cuts it.
+func damage(r *rand.Rand, good []byte) []byte {
+	b := slices.Clone(good)
+	for range 1 + r.IntN(3) {
+		at := r.IntN(len(b))
+		if r.IntN(2) == 0 {
+			at = r.IntN(min(len(b), 200))
+		}
+		switch r.IntN(4) {
+		case 0:
+			b[at] = byte(r.Uint32())
+		case 1:
+			b[at] ^= 1 << r.IntN(8)
+		case 2: // a number that is large, or one more or less
+			numbers := []uint64{0, 1, math.MaxUint32, 1 << 31, 1 << 63, math.MaxUint64, uint64(len(b))}
+			n := binary.LittleEndian.AppendUint64(nil, numbers[r.IntN(len(numbers))]+uint64(r.IntN(3))-1)
+			copy(b[at:], n[:4<<r.IntN(2)])
+		case 3:
+			if r.IntN(20) == 0 {
+				b = b[:max(1, at)]
+			}
+		}
+	}
+	return b
+}
+
+// TestRandomDamage reads keys and witnesses with random damage: nothing panics, and memory is bounded
+// by the file.
+func TestRandomDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, uint64(*inputs)))
+	read, refused := 0, 0
+	for _, c := range Curves {
+		key, witness, _ := made(t, c, "product")
+		for left := *inputs / 2; left > 0; left -= 100 {
+			most(t, 100*len(key), func() {
+				for range 100 {
+					_, _, err := Witness(damage(r, witness))
+					if err == nil {
+						err = readKey(t, damage(r, key))
+					}
+					if err == nil {
+						read++
+					} else {
+						refused++
+					}
+				}
+			})
+		}
+	}
+	t.Logf("%d files were read, %d refused", read, refused)
+	if read == 0 || refused == 0 {
+		t.Error("the damage is too small, or too large")
+	}
+}
+
+// readKey reads all of a key.
+func readKey(t *testing.T, b []byte) error {
+	k, err := OpenKey(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return err
+	}
+	e, err := k.Entries(t.Context())
+	if err != nil {
+		return err
+	}
+	if e.Rows > k.Domain || len(e.Factors)%k.Curve.ScalarBytes() != 0 {
+		t.Errorf("%d rows of %d, %d bytes of factors", e.Rows, k.Domain, len(e.Factors))
+	}
+	for _, p := range []*Points{&k.IC, &k.A, &k.B1, &k.B2, &k.C, &k.H} {
+		if err := p.Read(make([]byte, p.Count*p.Bytes()), 0); err != nil {
+			return err
+		}
+	}
+	k.Contributions()
+	return nil
+}
+
 // FuzzKey reads damaged keys: nothing panics, and memory is bounded by the file.
 func FuzzKey(f *testing.F) {
 	for _, c := range Curves {
@@ -161,19 +242,7 @@ func FuzzKey(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		most(t, len(b), func() {
-			k, err := OpenKey(bytes.NewReader(b), int64(len(b)))
-			if err != nil {
-				return
-			}
-			if e, err := k.Entries(t.Context()); err == nil && (e.Rows > k.Domain || len(e.Factors)%k.Curve.ScalarBytes() != 0) {
-				t.Errorf("%d rows of %d, %d bytes of factors", e.Rows, k.Domain, len(e.Factors))
-			}
-			for _, p := range []*Points{&k.IC, &k.A, &k.B1, &k.B2, &k.C, &k.H} {
-				_ = p.Read(make([]byte, p.Count*k.Curve.PointBytes(p.group)), 0)
-			}
-			k.Contributions()
-		})
+		most(t, len(b), func() { _ = readKey(t, b) })
 	})
 }
 
