@@ -1,6 +1,7 @@
 package circom
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -189,35 +190,28 @@ func (v *verifier[P1, P2, S]) verifyingKey() *VerifyingKey {
 	return vk
 }
 
+// set sets a point to coordinates, which must be below q.
+func set[P any](c backend.Curve, to *P, coordinates []*big.Int) error {
+	b, err := pointBytes(c, coordinates)
+	if err == nil {
+		*to = point[P](b)
+	}
+	return err
+}
+
 // verify verifies a proof with a key that has no types yet.
-func (c *curve[P1, P2, S]) verify(vk *VerifyingKey, p *Proof) (err error) {
+func (c *curve[P1, P2, S]) verify(vk *VerifyingKey, p *Proof) error {
 	v := &verifier[P1, P2, S]{curve: c, ic: make([]P1, len(vk.IC))}
-	read := func(to []byte, coordinates []*big.Int) {
-		b, wrong := pointBytes(c.vectors.Curve(), coordinates)
-		if wrong != nil && err == nil {
-			err = fmt.Errorf("%w: verifying key: %w", backend.ErrInvalidInput, wrong)
-		}
-		copy(to, b)
+	on := c.vectors.Curve()
+	errs := []error{
+		set(on, &v.alpha, vk.Alpha.coordinates()), set(on, &v.beta, vk.Beta.coordinates()),
+		set(on, &v.gamma, vk.Gamma.coordinates()), set(on, &v.delta, vk.Delta.coordinates()),
 	}
-	single1 := func(to *P1, from G1) {
-		p := make([]P1, 1)
-		read(layout.Bytes(p), from.coordinates())
-		*to = p[0]
-	}
-	single2 := func(to *P2, from G2) {
-		p := make([]P2, 1)
-		read(layout.Bytes(p), from.coordinates())
-		*to = p[0]
-	}
-	single1(&v.alpha, vk.Alpha)
-	single2(&v.beta, vk.Beta)
-	single2(&v.gamma, vk.Gamma)
-	single2(&v.delta, vk.Delta)
 	for i := range vk.IC {
-		single1(&v.ic[i], vk.IC[i])
+		errs = append(errs, set(on, &v.ic[i], vk.IC[i].coordinates()))
 	}
-	if err != nil {
-		return err
+	if err := cmp.Or(errs...); err != nil {
+		return fmt.Errorf("%w: verifying key: %w", backend.ErrInvalidInput, err)
 	}
 	return v.verify(p)
 }
