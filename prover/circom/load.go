@@ -13,6 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/circom/internal/file"
+	"github.com/pippin-zk/pippin/prover/internal/blinding"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
@@ -37,7 +38,7 @@ func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P
 type key[P1, P2 any, S comparable] struct {
 	*curve[P1, P2, S]
 	verifier     *verifier[P1, P2, S]
-	beta, delta  P1 // in G1
+	blinding     blinding.Key[P1, P2, S]
 	wires        int
 	matrices     *matrices[S]
 	shift        S // the coset on which the quotient is evaluated begins with it
@@ -163,7 +164,8 @@ func (c *curve[P1, P2, S]) readKey(ctx context.Context, e *engine.Engine, o *key
 	k := &key[P1, P2, S]{curve: c, verifier: v, wires: f.Wires, merging: o.mergeScalars}
 	k.shift = c.root(log2(f.Domain) + 1)
 	k.domainOf = onceDomain(c, f.Domain, k.shift)
-	k.beta, k.delta = point[P1](f.Beta1), point[P1](f.Delta1)
+	k.blinding = blinding.Key[P1, P2, S]{G1: c.g1, G2: c.g2, Fr: c.fr,
+		Alpha: v.alpha, Beta: point[P1](f.Beta1), Delta: point[P1](f.Delta1), Beta2: v.beta, Delta2: v.delta}
 	if err := k.header(f); err != nil {
 		return nil, err
 	}
@@ -362,5 +364,5 @@ func (k *key[P1, P2, S]) constraints() int { return max(0, k.matrices.rows-len(k
 // fresh reports whether delta is the generator, as before the first contribution.
 func (k *key[P1, P2, S]) fresh() bool {
 	g := k.g1.Generator()
-	return bytes.Equal(layout.Bytes([]P1{g}), layout.Bytes([]P1{k.delta}))
+	return bytes.Equal(layout.Bytes([]P1{g}), layout.Bytes([]P1{k.blinding.Delta}))
 }

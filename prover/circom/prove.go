@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/internal/blinding"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
@@ -58,60 +59,18 @@ func (p *prover[P1, P2, S]) plain() bool {
 	return p.merging != MergeAlways && p.a.sel.Classes == nil && p.b1.sel.Classes == nil && p.cs.sel.Classes == nil
 }
 
-// sums are the results of a proof's MSMs. They are secret: whoever has them can check a guess of
-// the witness.
-type sums[P1, P2 any] struct {
-	a, b1, c, h P1
-	b2          P2
-}
-
-// blinding is the randomness that hides the witness: r, s and -rs, and delta times each. It is
-// secret too.
-type blinding[P1, P2, S any] struct {
-	rs                      [3]S
-	rDelta, sDelta, rsDelta P1
-	sDelta2                 P2
-}
-
-// blind draws r and s, uniform below the order.
-func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
-	if err := p.fr.Random(b.rs[:2]); err != nil {
-		return err
-	}
-	p.fr.Mul(&b.rs[2], &b.rs[0], &b.rs[1])
-	p.fr.Neg(&b.rs[2], &b.rs[2])
-	return nil
-}
-
-// mask computes the multiples of delta. It needs no sum, so it runs beside the MSMs.
-func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
-	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
-	defer wipeInts(r, s, minusRS)
-	b.rDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: r})
-	b.sDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: s})
-	b.rsDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: minusRS})
-	b.sDelta2 = p.g2.Sum(group.Term[P2]{Point: p.verifier.delta, K: s})
-}
-
-// wipeInts clears the memory of numbers.
-func wipeInts(ks ...*big.Int) {
-	for _, k := range ks {
-		group.WipeInt(k)
-	}
-}
-
 // prove makes a proof. It wipes everything secret before it returns.
 func (p *prover[P1, P2, S]) prove(ctx context.Context, values []byte) (*Proof, error) {
-	total, blind := new(sums[P1, P2]), new(blinding[P1, P2, S])
+	total, blind := new(blinding.Sums[P1, P2]), new(blinding.Blinding[P1, P2, S])
 	var mem resident.Memory
 	defer mem.Free()
-	mem.Add(func() { *total, *blind = sums[P1, P2]{}, blinding[P1, P2, S]{} })
-	if err := p.blind(blind); err != nil {
+	mem.Add(func() { *total, *blind = blinding.Sums[P1, P2]{}, blinding.Blinding[P1, P2, S]{} })
+	if err := p.blinding.Draw(blind); err != nil {
 		return nil, err
 	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { p.mask(blind) })
+	beside.Go(func() { p.blinding.Mask(blind) })
 
 	var session *resident.Ahead[S]
 	if p.plain() && p.onBackend(p.engine) {
@@ -133,7 +92,7 @@ func (p *prover[P1, P2, S]) prove(ctx context.Context, values []byte) (*Proof, e
 		return nil, err
 	}
 	beside.Wait()
-	proof := p.assemble(total, blind)
+	proof := p.proof(p.blinding.Join(total, blind))
 	proof.Public = public
 	return proof, nil
 }
@@ -180,7 +139,7 @@ func (p *prover[P1, P2, S]) r() (r S) {
 }
 
 // sumsHere computes all sums in one batch, after the quotient, which this process computes.
-func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, wires []S, out *sums[P1, P2]) error {
+func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, wires []S, out *blinding.Sums[P1, P2]) error {
 	r := p.r()
 	if err := p.fr.Scale(ctx, wires, &r); err != nil {
 		return err
@@ -204,7 +163,7 @@ func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, 
 	if merging == MergeAuto {
 		merging = MergeNever // the quotient's values are all different
 	}
-	resident.Add(ctx, batch, p.h.table, h, merging, &out.h)
+	resident.Add(ctx, batch, p.h.table, h, merging, &out.Z)
 	scalars := func(first int, sel *group.Selection) []S {
 		picked, err := p.pick(ctx, mem, sel, wires[first:])
 		if err != nil {
@@ -212,11 +171,11 @@ func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, 
 		}
 		return picked
 	}
-	resident.Add(ctx, batch, p.a.table, scalars(p.a.first, &p.a.sel), p.merging, &out.a)
+	resident.Add(ctx, batch, p.a.table, scalars(p.a.first, &p.a.sel), p.merging, &out.A)
 	ofB := scalars(p.b1.first, &p.b1.sel)
-	resident.Add(ctx, batch, p.b1.table, ofB, p.merging, &out.b1)
-	resident.Add(ctx, batch, p.b2.table, ofB, p.merging, &out.b2)
-	resident.Add(ctx, batch, p.cs.table, scalars(p.cs.first, &p.cs.sel), p.merging, &out.c)
+	resident.Add(ctx, batch, p.b1.table, ofB, p.merging, &out.B)
+	resident.Add(ctx, batch, p.b2.table, ofB, p.merging, &out.B2)
+	resident.Add(ctx, batch, p.cs.table, scalars(p.cs.first, &p.cs.sel), p.merging, &out.K)
 	return batch.Run(ctx)
 }
 
@@ -247,7 +206,7 @@ func (p *prover[P1, P2, S]) elements() int {
 // sumsOnBackend computes all sums by one program: those over the wires, and that over H, whose
 // scalars never leave the backend. This process computes the sparse products meanwhile.
 func (p *prover[P1, P2, S]) sumsOnBackend(ctx context.Context, mem *resident.Memory, session *resident.Ahead[S],
-	wires []S, out *sums[P1, P2]) error {
+	wires []S, out *blinding.Sums[P1, P2]) error {
 	n := p.matrices.domain
 	a := resident.Scalars(ctx, mem, p.engine, p.g1, n)
 	b := resident.Scalars(ctx, mem, p.engine, p.g1, n)
@@ -279,7 +238,7 @@ func (p *prover[P1, P2, S]) sumsOnBackend(ctx context.Context, mem *resident.Mem
 // sumsIn computes the sums in a session. wires are plain values. a and b are what A and B give for
 // them, and are there when ready returns.
 func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wires, a, b []S,
-	ready func(context.Context, int) error, out *sums[P1, P2]) (err error) {
+	ready func(context.Context, int) error, out *blinding.Sums[P1, P2]) (err error) {
 	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
 	if err != nil {
 		return err
@@ -317,7 +276,7 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 	if err := program.Run(ctx); err != nil {
 		return err
 	}
-	*out = sums[P1, P2]{a: sumA.Get(), b1: sumB1.Get(), b2: sumB2.Get(), c: sumC.Get(), h: sumH.Get()}
+	*out = blinding.Sums[P1, P2]{A: sumA.Get(), B: sumB1.Get(), B2: sumB2.Get(), K: sumC.Get(), Z: sumH.Get()}
 	return nil
 }
 
@@ -355,25 +314,13 @@ func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Sessi
 	return s, &choice[S]{loaded[0], loaded[1], loaded[2]}, nil
 }
 
-// assemble computes the proof's three points:
-//
-//	A = alpha + sum a + r delta
-//	B = beta + sum b + s delta, in G2 and, as B1, in G1
-//	C = sum c + sum h + s A + r B1 - r s delta
-func (p *prover[P1, P2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *Proof {
-	r, s := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1])
-	defer wipeInts(r, s)
-	term := func(point P1, k *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: k} }
-	term2 := func(point P2) group.Term[P2] { return group.Term[P2]{Point: point} }
-	pa := p.g1.Sum(term(p.verifier.alpha, nil), term(t.a, nil), term(b.rDelta, nil))
-	b1 := p.g1.Sum(term(p.beta, nil), term(t.b1, nil), term(b.sDelta, nil))
-	pb := p.g2.Sum(term2(p.verifier.beta), term2(t.b2), term2(b.sDelta2))
-	pc := p.g1.Sum(term(t.c, nil), term(t.h, nil), term(pa, s), term(b1, r), term(b.rsDelta, nil))
+// proof returns a proof of three points.
+func (p *prover[P1, P2, S]) proof(a P1, b P2, c P1) *Proof {
 	on := p.vectors.Curve()
 	return &Proof{
 		Curve: p.id(),
-		A:     g1Of(on, layout.Bytes([]P1{pa})),
-		B:     g2Of(on, layout.Bytes([]P2{pb})),
-		C:     g1Of(on, layout.Bytes([]P1{pc})),
+		A:     g1Of(on, layout.Bytes([]P1{a})),
+		B:     g2Of(on, layout.Bytes([]P2{b})),
+		C:     g1Of(on, layout.Bytes([]P1{c})),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/blinding"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
@@ -149,10 +150,9 @@ type key[P1, P2 any, S comparable] struct {
 	*curve[P1, P2, S]
 	scalars resident.Merging
 
-	alpha, beta, delta P1
-	beta2, delta2      P2
-	domain             *group.Domain[S]
-	shape              shape
+	blinding blinding.Key[P1, P2, S]
+	domain   *group.Domain[S]
+	shape    shape
 
 	engine       *engine.Engine // the engine that has the points
 	a, b, k, z   bases[P1, S]
@@ -165,7 +165,8 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 	p *parts[P1, P2, S], s shape) (_ *key[P1, P2, S], err error) {
 	k := &key[P1, P2, S]{
 		curve: c, scalars: o.mergeScalars,
-		alpha: p.alpha, beta: p.beta, delta: p.delta, beta2: p.beta2, delta2: p.delta2,
+		blinding: blinding.Key[P1, P2, S]{G1: c.g1, G2: c.g2, Fr: c.fr,
+			Alpha: p.alpha, Beta: p.beta, Delta: p.delta, Beta2: p.beta2, Delta2: p.delta2},
 		domain: p.domain(), shape: s,
 	}
 	// selection merges n points, whose scalars are the values of the wires from.

@@ -3,7 +3,6 @@ package groth16
 import (
 	"context"
 	"errors"
-	"math/big"
 	"time"
 
 	gnark "github.com/consensys/gnark/backend"
@@ -11,6 +10,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/blinding"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
@@ -61,47 +61,10 @@ func (o overlap) on(e *engine.Engine) bool {
 	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
 }
 
-// sums are the results of a proof's MSMs. They are secret: whoever has them can check a guess of
-// the witness.
+// sums are the results of a proof's MSMs, which are secret.
 type sums[P1, P2 any] struct {
-	a, b, k, z P1
-	b2         P2
-	knowledge  []P1 // one for each commitment
-}
-
-// blinding is the randomness that hides the witness: r, s and -rs, and delta times each. It is
-// secret too.
-type blinding[P1, P2, S any] struct {
-	rs                      [3]S
-	rDelta, sDelta, rsDelta P1
-	sDelta2                 P2
-}
-
-// blind draws r and s.
-func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
-	if err := p.fr.Random(b.rs[:2]); err != nil {
-		return err
-	}
-	p.fr.Mul(&b.rs[2], &b.rs[0], &b.rs[1])
-	p.fr.Neg(&b.rs[2], &b.rs[2])
-	return nil
-}
-
-// mask computes the multiples of delta. It needs no sum, so it runs beside the MSMs.
-func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
-	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
-	defer wipeInts(r, s, minusRS)
-	b.rDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: r})
-	b.sDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: s})
-	b.rsDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: minusRS})
-	b.sDelta2 = p.g2.Sum(group.Term[P2]{Point: p.delta2, K: s})
-}
-
-// wipeInts clears the memory of numbers.
-func wipeInts(ks ...*big.Int) {
-	for _, k := range ks {
-		group.WipeInt(k)
-	}
+	blinding.Sums[P1, P2]
+	knowledge []P1 // one for each commitment
 }
 
 // Prove solves the constraint system and makes a proof. It wipes everything secret before it
@@ -121,7 +84,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	n := len(p.shape.commitments)
 	com := &committed[P1, S]{make([]P1, n), make([][]S, n)}
 	total := &sums[P1, P2]{knowledge: make([]P1, n)}
-	blind := new(blinding[P1, P2, S])
+	blind := new(blinding.Blinding[P1, P2, S])
 	var mem resident.Memory
 	defer mem.Free()
 	mem.Add(func() {
@@ -129,7 +92,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 			clear(v)
 		}
 		clear(total.knowledge)
-		*total, *blind = sums[P1, P2]{}, blinding[P1, P2, S]{}
+		*total, *blind = sums[P1, P2]{}, blinding.Blinding[P1, P2, S]{}
 	})
 	ctx, own := p.open(ctx)
 	defer own.close()
@@ -144,13 +107,13 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	sol := solutionOf(sys.Solver, solved)
 	mem.Add(sol.wipe)
 	since := time.Now()
-	if err := p.blind(blind); err != nil {
+	if err := p.blinding.Draw(blind); err != nil {
 		return nil, err
 	}
 	masked := make(chan struct{})
 	own.beside.Go(func() error {
 		defer close(masked)
-		p.mask(blind)
+		p.blinding.Mask(blind)
 		return nil
 	})
 	if p.stream != nil {
@@ -162,8 +125,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		return nil, err
 	}
 	<-masked
-	pr := p.assemble(total, blind)
-	pr.commitments = com.points
+	pr := &proof[P1, P2]{commitments: com.points}
+	pr.ar, pr.bs, pr.krs = p.blinding.Join(&total.Sums, blind)
 	if pr.commitmentPok, err = p.fold(sol.w, total.knowledge); err != nil {
 		return nil, err
 	}
@@ -189,7 +152,7 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		if merging == resident.Auto {
 			merging = resident.Never // the coefficients of H are all different
 		}
-		p.add(ctx, batch, mem, &p.z, h, merging, &out.z)
+		p.add(ctx, batch, mem, &p.z, h, merging, &out.Z)
 	}
 	var h []S
 	var started []<-chan struct{}
@@ -199,7 +162,7 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 	case quotientOn:
 		started = append(started, own.start(func(ready func()) error {
 			return p.sumOverZ(ctx, own.quotient, sol, func(z P1) {
-				out.z = z
+				out.Z = z
 				own.beside.Go(func() error { sol.wipeFactors(); return nil })
 				ready()
 			})
@@ -219,14 +182,14 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 	}
 	run := func(ready func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, ready) }
 	if !wiresOn {
-		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
+		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.A)
 		b, err := p.pick(ctx, mem, &p.b, sol.w)
 		if err != nil {
 			batch.Fail(err)
 		}
-		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
-		resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.b2)
-		p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.k)
+		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.B)
+		resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.B2)
+		p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.K)
 		for i := range p.know {
 			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 		}
@@ -308,23 +271,6 @@ func padded[S any](v []S, n int) []S {
 	v = v[:n]
 	clear(v[was:])
 	return v
-}
-
-// assemble computes the proof's three points:
-//
-//	A = alpha + sum a + r delta
-//	B = beta + sum b + s delta, in G2 and, as B1, in G1
-//	C = sum k + sum h z + s A + r B1 - r s delta
-func (p *prover[P1, P2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *proof[P1, P2] {
-	r, s := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1])
-	defer wipeInts(r, s)
-	term := func(point P1, k *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: k} }
-	var pr proof[P1, P2]
-	pr.ar = p.g1.Sum(term(p.alpha, nil), term(t.a, nil), term(b.rDelta, nil))
-	b1 := p.g1.Sum(term(p.beta, nil), term(t.b, nil), term(b.sDelta, nil))
-	pr.bs = p.g2.Sum(group.Term[P2]{Point: p.beta2}, group.Term[P2]{Point: t.b2}, group.Term[P2]{Point: b.sDelta2})
-	pr.krs = p.g1.Sum(term(t.k, nil), term(t.z, nil), term(pr.ar, s), term(b1, r), term(b.rsDelta, nil))
-	return &pr
 }
 
 // foldingDst is the domain separator of the hash that folds the proofs of knowledge.

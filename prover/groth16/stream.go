@@ -137,16 +137,16 @@ func (s *stream[P1, P2, S]) together(some []*joint[P1, P2, S]) error {
 		}
 		batch := resident.NewBatch(p.engine)
 		for _, j := range some {
-			resident.Add(ctx, batch, p.z.table, j.coefficients, resident.Never, &j.out.z)
+			resident.Add(ctx, batch, p.z.table, j.coefficients, resident.Never, &j.out.Z)
 		}
 		return batch.Run(ctx)
 	})
 	all.Go(func() error {
 		batch := resident.NewBatch(p.engine)
 		for _, j := range some {
-			resident.Add(ctx, batch, p.a.table, j.a, resident.Never, &j.out.a)
-			resident.Add(ctx, batch, p.b.table, j.b, resident.Never, &j.out.b)
-			resident.Add(ctx, batch, p.k.table, j.k, resident.Never, &j.out.k)
+			resident.Add(ctx, batch, p.a.table, j.a, resident.Never, &j.out.A)
+			resident.Add(ctx, batch, p.b.table, j.b, resident.Never, &j.out.B)
+			resident.Add(ctx, batch, p.k.table, j.k, resident.Never, &j.out.K)
 			for i := range p.know {
 				resident.Add(ctx, batch, p.know[i].table, j.knowledge[i], resident.Never, &j.out.knowledge[i])
 			}
@@ -156,7 +156,7 @@ func (s *stream[P1, P2, S]) together(some []*joint[P1, P2, S]) error {
 	all.Go(func() error {
 		batch := resident.NewBatch(p.engine)
 		for _, j := range some {
-			resident.Add(ctx, batch, p.b2.table, j.b, resident.Never, &j.out.b2)
+			resident.Add(ctx, batch, p.b2.table, j.b, resident.Never, &j.out.B2)
 		}
 		return batch.Run(ctx)
 	})

@@ -221,7 +221,7 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], so
 	if err := program.Run(ctx); err != nil {
 		return err
 	}
-	out.a, out.b, out.b2, out.k = a.Get(), b.Get(), b2.Get(), k.Get()
+	out.A, out.B, out.B2, out.K = a.Get(), b.Get(), b2.Get(), k.Get()
 	for i, point := range knowledge {
 		out.knowledge[i] = point.Get()
 	}
