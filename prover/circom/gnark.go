@@ -54,12 +54,12 @@ func VerifyingKeyOf(vk groth16.VerifyingKey) (*VerifyingKey, error) {
 		if len(vk.CommitmentKeys) > 0 {
 			return nil, errCommitments
 		}
-		return (&keyIn[bn254.G1Affine, bn254.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}).key(backend.BN254)
+		return (&keyIn[bn254.G1Affine, bn254.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}).key(backend.BN254), nil
 	case *gnark381.VerifyingKey:
 		if len(vk.CommitmentKeys) > 0 {
 			return nil, errCommitments
 		}
-		return (&keyIn[bls12381.G1Affine, bls12381.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}).key(backend.BLS12381)
+		return (&keyIn[bls12381.G1Affine, bls12381.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}).key(backend.BLS12381), nil
 	}
 	return nil, fmt.Errorf("%w: a verifying key of type %T", backend.ErrUnsupported, vk)
 }
@@ -120,28 +120,29 @@ type keyIn[P1, P2 any] struct {
 
 // keyMemory returns a key on gnark-crypto's types. A point that is not in its group is an error.
 func keyMemory[P1, P2 any](vk *VerifyingKey, c backend.Curve) (*keyIn[P1, P2], error) {
-	var r placed
+	r := &placed{curve: c}
 	k := &keyIn[P1, P2]{
-		alpha: into[P1](&r, "alpha", &vk.Alpha, c),
-		beta:  into[P2](&r, "beta", &vk.Beta, c), gamma: into[P2](&r, "gamma", &vk.Gamma, c), delta: into[P2](&r, "delta", &vk.Delta, c),
+		alpha: into1[P1](r, "alpha", vk.Alpha),
+		beta:  into2[P2](r, "beta", vk.Beta),
+		gamma: into2[P2](r, "gamma", vk.Gamma),
+		delta: into2[P2](r, "delta", vk.Delta),
 	}
 	for i := range vk.IC {
-		k.ic = append(k.ic, into[P1](&r, fmt.Sprintf("IC[%d]", i), &vk.IC[i], c))
+		k.ic = append(k.ic, into1[P1](r, fmt.Sprintf("IC[%d]", i), vk.IC[i]))
 	}
 	return k, r.err
 }
 
 // key returns the key as numbers.
-func (k *keyIn[P1, P2]) key(c backend.Curve) (*VerifyingKey, error) {
-	var r placed
+func (k *keyIn[P1, P2]) key(c backend.Curve) *VerifyingKey {
 	vk := &VerifyingKey{
-		Curve: curves.ID(c), Alpha: from(&r, g1Of, c, k.alpha),
-		Beta: from(&r, g2Of, c, k.beta), Gamma: from(&r, g2Of, c, k.gamma), Delta: from(&r, g2Of, c, k.delta),
+		Curve: curves.ID(c), Alpha: g1Of(c, bytesOf(k.alpha)),
+		Beta: g2Of(c, bytesOf(k.beta)), Gamma: g2Of(c, bytesOf(k.gamma)), Delta: g2Of(c, bytesOf(k.delta)),
 	}
 	for _, p := range k.ic {
-		vk.IC = append(vk.IC, from(&r, g1Of, c, p))
+		vk.IC = append(vk.IC, g1Of(c, bytesOf(p)))
 	}
-	return vk, r.err
+	return vk
 }
 
 // proofIn is a proof on gnark-crypto's types.
@@ -153,8 +154,9 @@ type proofIn[P1, P2 any] struct {
 // proofMemory returns a proof on gnark-crypto's types. A point that is not in its group is an
 // error.
 func proofMemory[P1, P2 any](p *Proof, c backend.Curve) (*proofIn[P1, P2], error) {
-	var r placed
-	return &proofIn[P1, P2]{a: into[P1](&r, "A", &p.A, c), c: into[P1](&r, "C", &p.C, c), b: into[P2](&r, "B", &p.B, c)}, r.err
+	r := &placed{curve: c}
+	in := &proofIn[P1, P2]{a: into1[P1](r, "A", p.A), c: into1[P1](r, "C", p.C), b: into2[P2](r, "B", p.B)}
+	return in, r.err
 }
 
 // proof returns the proof as numbers.
@@ -163,38 +165,34 @@ func (p *proofIn[P1, P2]) proof(c backend.Curve, w witness.Witness) (*Proof, err
 	if err != nil {
 		return nil, err
 	}
-	var r placed
-	return &Proof{Curve: curves.ID(c), A: from(&r, g1Of, c, p.a), B: from(&r, g2Of, c, p.b), C: from(&r, g1Of, c, p.c), Public: public}, r.err
+	return &Proof{Curve: curves.ID(c), A: g1Of(c, bytesOf(p.a)), B: g2Of(c, bytesOf(p.b)), C: g1Of(c, bytesOf(p.c)), Public: public}, nil
 }
 
-// placed keeps the first error of several points.
-type placed struct{ err error }
-
-// into returns a point as gnark-crypto's type.
-func into[P any](r *placed, place string, p interface {
-	memory(backend.Curve) ([]byte, error)
-}, c backend.Curve) (to P) {
-	b, err := p.memory(c)
-	if err == nil {
-		var v []P
-		if v, err = layout.View[P](b); err == nil {
-			return v[0]
-		}
-	}
-	if r.err == nil {
-		r.err = refuse("%s: %w", place, err)
-	}
-	return to
+// placed makes points of gnark-crypto's types, and keeps the first error.
+type placed struct {
+	curve backend.Curve
+	err   error
 }
 
-// from returns a point of gnark-crypto's type as numbers.
-func from[P, Q any](r *placed, as func(backend.Curve, []byte) (Q, error), c backend.Curve, p P) Q {
-	q, err := as(c, layout.Bytes([]P{p}))
+func into1[P1 any](r *placed, name string, p G1) P1 {
+	return point[P1](r.bytes(backend.G1, name, p.coordinates()))
+}
+
+func into2[P2 any](r *placed, name string, p G2) P2 {
+	return point[P2](r.bytes(backend.G2, name, p.coordinates()))
+}
+
+// bytes returns a point in memory layout.
+func (r *placed) bytes(g backend.Group, name string, coordinates []*big.Int) []byte {
+	b, err := groupBytes(r.curve, g, coordinates)
 	if err != nil && r.err == nil {
-		r.err = err
+		r.err = refuse("%s: %w", name, err)
 	}
-	return q
+	return b
 }
+
+// bytesOf returns the memory of a point of gnark-crypto's type.
+func bytesOf[P any](p P) []byte { return layout.Bytes([]P{p}) }
 
 // publicWitness returns public signals as gnark's public witness.
 func publicWitness(c backend.Curve, public []*big.Int) (witness.Witness, error) {

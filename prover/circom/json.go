@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
+
+	"github.com/consensys/gnark-crypto/ecc"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -81,11 +84,11 @@ func (vk *VerifyingKey) JSON() ([]byte, error) {
 
 // alphaBeta returns the pairing of alpha and beta as the file has it.
 func (vk *VerifyingKey) alphaBeta(c backend.Curve) (all [][][]string, err error) {
-	alpha, err := vk.Alpha.memory(c)
+	alpha, err := groupBytes(c, backend.G1, vk.Alpha.coordinates())
 	if err != nil {
 		return nil, refuse("vk_alpha_1: %w", err)
 	}
-	beta, err := vk.Beta.memory(c)
+	beta, err := groupBytes(c, backend.G2, vk.Beta.coordinates())
 	if err != nil {
 		return nil, refuse("vk_beta_2: %w", err)
 	}
@@ -99,6 +102,24 @@ func (vk *VerifyingKey) alphaBeta(c backend.Curve) (all [][][]string, err error)
 	return all, nil
 }
 
+// groupBytes returns a point in memory layout. A point that is not in its group is an error.
+func groupBytes(c backend.Curve, g backend.Group, coordinates []*big.Int) ([]byte, error) {
+	b, err := pointBytes(c, coordinates)
+	if err != nil {
+		return nil, err
+	}
+	return b, inGroup(c, g, b)
+}
+
+// snarkjsCurve returns a curve that snarkjs has, by gnark-crypto's number.
+func snarkjsCurve(id ecc.ID) (backend.Curve, error) {
+	c, ok := curveOf(id)
+	if !ok {
+		return 0, fmt.Errorf("%w: snarkjs has no curve %s", backend.ErrUnsupported, id)
+	}
+	return c, nil
+}
+
 // nameOf returns snarkjs's name of a curve.
 func nameOf(c backend.Curve) string {
 	if c == backend.BLS12381 {
@@ -110,16 +131,16 @@ func nameOf(c backend.Curve) string {
 // check returns the curve of a proof whose points are numbers of it. It does not look whether they
 // are on it.
 func (p *Proof) check() (backend.Curve, error) {
-	c, err := curveOf(p.Curve)
+	c, err := snarkjsCurve(p.Curve)
 	if err != nil {
 		return 0, err
 	}
-	return c, checkNumbers(c, map[string][]*big.Int{"pi_a": p.A.numbers(), "pi_b": p.B.numbers(), "pi_c": p.C.numbers()})
+	return c, checkNumbers(c, map[string][]*big.Int{"pi_a": p.A.coordinates(), "pi_b": p.B.coordinates(), "pi_c": p.C.coordinates()})
 }
 
 // check does the same for a key.
 func (vk *VerifyingKey) check() (backend.Curve, error) {
-	c, err := curveOf(vk.Curve)
+	c, err := snarkjsCurve(vk.Curve)
 	if err != nil {
 		return 0, err
 	}
@@ -127,10 +148,10 @@ func (vk *VerifyingKey) check() (backend.Curve, error) {
 		return 0, refuse("IC: no point, the first of which is for the constant 1")
 	}
 	all := map[string][]*big.Int{
-		"vk_alpha_1": vk.Alpha.numbers(), "vk_beta_2": vk.Beta.numbers(), "vk_gamma_2": vk.Gamma.numbers(), "vk_delta_2": vk.Delta.numbers(),
+		"vk_alpha_1": vk.Alpha.coordinates(), "vk_beta_2": vk.Beta.coordinates(), "vk_gamma_2": vk.Gamma.coordinates(), "vk_delta_2": vk.Delta.coordinates(),
 	}
 	for i := range vk.IC {
-		all[fmt.Sprintf("IC[%d]", i)] = vk.IC[i].numbers()
+		all[fmt.Sprintf("IC[%d]", i)] = vk.IC[i].coordinates()
 	}
 	return c, checkNumbers(c, all)
 }
@@ -141,7 +162,7 @@ func checkNumbers(c backend.Curve, all map[string][]*big.Int) error {
 	for place, numbers := range all {
 		for _, v := range numbers {
 			if !below(v, q) {
-				return refuse("%s: %w", place, errNumber)
+				return refuse("%s: not below q", place)
 			}
 		}
 	}
@@ -178,19 +199,24 @@ func indented(v any) ([]byte, error) {
 }
 
 // texts returns a point in the projective coordinates of the files.
-func (p *G1) texts() []string {
-	if p.isInfinity() {
+func (p G1) texts() []string {
+	if isInfinity(p.coordinates()) {
 		return []string{"0", "1", "0"}
 	}
-	return append(texts(p.numbers()), "1")
+	return append(texts(p.coordinates()), "1")
 }
 
 // texts returns a point in the projective coordinates of the files.
-func (p *G2) texts() [][]string {
-	if p.isInfinity() {
+func (p G2) texts() [][]string {
+	if isInfinity(p.coordinates()) {
 		return [][]string{{"0", "0"}, {"1", "0"}, {"0", "0"}}
 	}
 	return [][]string{texts(p.X[:]), texts(p.Y[:]), {"1", "0"}}
+}
+
+// isInfinity reports whether these are the coordinates of infinity.
+func isInfinity(coordinates []*big.Int) bool {
+	return !slices.ContainsFunc(coordinates, func(v *big.Int) bool { return v == nil || v.Sign() != 0 })
 }
 
 func texts(numbers []*big.Int) []string {

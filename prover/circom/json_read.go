@@ -15,11 +15,11 @@ import (
 )
 
 // ParseProof reads a proof and its public signals: proof.json and public.json, as snarkjs or
-// rapidsnark write them. A proof that names no curve is on BN254, the only one of rapidsnark; null
-// is rapidsnark's public.json of a circuit without public signals.
+// rapidsnark write them. null is rapidsnark's public.json of a circuit without public signals.
 //
-// It is strict, as ParseVerifyingKey is: each name is there once and none is unknown, numbers are
+// Both functions here are strict. Each name is there once and none is unknown, numbers are
 // decimal and below their modulus, points are in their groups, and nothing stands behind the end.
+// A file that names no curve is on BN254, the only one of rapidsnark.
 // What is not so is backend.ErrInvalidInput, and the error names the place.
 func ParseProof(proof, public []byte) (*Proof, error) {
 	var f proofFile
@@ -27,9 +27,6 @@ func ParseProof(proof, public []byte) (*Proof, error) {
 		{"pi_a", &f.A, needed}, {"pi_b", &f.B, needed}, {"pi_c", &f.C, needed}, {"protocol", &f.Protocol, needed}, {"curve", &f.Curve, optional},
 	}); err != nil {
 		return nil, err
-	}
-	if f.Curve == "" {
-		f.Curve = nameOf(backend.BN254)
 	}
 	r, err := newNumbers("proof", f.Protocol, f.Curve)
 	if err != nil {
@@ -70,7 +67,7 @@ func ParseVerifyingKey(b []byte) (*VerifyingKey, error) {
 	var f keyFile
 	public := json.Number("")
 	if err := parseObject("verification key", b, []field{
-		{"protocol", &f.Protocol, needed}, {"curve", &f.Curve, needed}, {"nPublic", &public, needed},
+		{"protocol", &f.Protocol, needed}, {"curve", &f.Curve, optional}, {"nPublic", &public, needed},
 		{"vk_alpha_1", &f.Alpha, needed}, {"vk_beta_2", &f.Beta, needed}, {"vk_gamma_2", &f.Gamma, needed}, {"vk_delta_2", &f.Delta, needed},
 		{"vk_alphabeta_12", &f.AlphaBeta, optional}, {"IC", &f.IC, needed},
 	}); err != nil {
@@ -155,23 +152,26 @@ func atEnd(d *json.Decoder) error {
 	return nil
 }
 
-// numbers reads the numbers of one file. The first that is wrong is its error.
-type numbers struct {
+// jsonReader reads the numbers of one file. The first that is wrong is its error.
+type jsonReader struct {
 	what  string
 	curve backend.Curve
 	q     *big.Int
 	err   error
 }
 
-func newNumbers(what, proto, curve string) (*numbers, error) {
+func newNumbers(what, proto, curve string) (*jsonReader, error) {
 	if proto != protocol {
 		return nil, fmt.Errorf("%w: %s: protocol %q, this is for %s", backend.ErrUnsupported, what, proto, protocol)
+	}
+	if curve == "" {
+		curve = nameOf(backend.BN254)
 	}
 	c, ok := curveNamed(curve)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s: curve %q, this is for bn128 and bls12381", backend.ErrUnsupported, what, curve)
 	}
-	return &numbers{what: what, curve: c, q: c.BaseField()}, nil
+	return &jsonReader{what: what, curve: c, q: c.BaseField()}, nil
 }
 
 // curveNamed returns the curve of a name, of which snarkjs takes as many.
@@ -185,16 +185,16 @@ func curveNamed(name string) (backend.Curve, bool) {
 	return 0, false
 }
 
-func (r *numbers) id() ecc.ID { return curves.ID(r.curve) }
+func (r *jsonReader) id() ecc.ID { return curves.ID(r.curve) }
 
-func (r *numbers) refuse(place string, err error) {
+func (r *jsonReader) refuse(place string, err error) {
 	if r.err == nil {
 		r.err = refuse("%s: %s: %w", r.what, place, err)
 	}
 }
 
 // number reads a coordinate.
-func (r *numbers) number(place, s string) *big.Int {
+func (r *jsonReader) number(place, s string) *big.Int {
 	v, err := parseNumber(s, r.q, "q")
 	if err != nil {
 		r.refuse(place, err)
@@ -203,9 +203,9 @@ func (r *numbers) number(place, s string) *big.Int {
 }
 
 // g1 reads a point of G1.
-func (r *numbers) g1(place string, v []string) (p G1) {
+func (r *jsonReader) g1(place string, v []string) (p G1) {
 	switch {
-	case slices.Equal(v, (&G1{X: new(big.Int), Y: new(big.Int)}).texts()):
+	case slices.Equal(v, G1{X: new(big.Int), Y: new(big.Int)}.texts()):
 		return G1{X: new(big.Int), Y: new(big.Int)}
 	case len(v) != 3 || v[2] != "1":
 		r.refuse(place, fmt.Errorf("no point [x, y, \"1\"]"))
@@ -215,17 +215,17 @@ func (r *numbers) g1(place string, v []string) (p G1) {
 	if r.err != nil {
 		return p
 	}
-	if _, err := p.memory(r.curve); err != nil {
+	if _, err := groupBytes(r.curve, backend.G1, p.coordinates()); err != nil {
 		r.refuse(place, err)
 	}
 	return p
 }
 
 // g2 reads a point of G2.
-func (r *numbers) g2(place string, v [][]string) (p G2) {
+func (r *jsonReader) g2(place string, v [][]string) (p G2) {
 	zero := func() [2]*big.Int { return [2]*big.Int{new(big.Int), new(big.Int)} }
 	switch {
-	case slices.EqualFunc(v, (&G2{X: zero(), Y: zero()}).texts(), slices.Equal):
+	case slices.EqualFunc(v, G2{X: zero(), Y: zero()}.texts(), slices.Equal):
 		return G2{X: zero(), Y: zero()}
 	case len(v) != 3 || len(v[0]) != 2 || len(v[1]) != 2 || !slices.Equal(v[2], []string{"1", "0"}):
 		r.refuse(place, fmt.Errorf("no point [[x0, x1], [y0, y1], [\"1\", \"0\"]]"))
@@ -238,7 +238,7 @@ func (r *numbers) g2(place string, v [][]string) (p G2) {
 	if r.err != nil {
 		return p
 	}
-	if _, err := p.memory(r.curve); err != nil {
+	if _, err := groupBytes(r.curve, backend.G2, p.coordinates()); err != nil {
 		r.refuse(place, err)
 	}
 	return p
