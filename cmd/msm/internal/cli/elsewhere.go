@@ -41,9 +41,10 @@ var (
 		"Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's"}
 	Plan    = Part{inProve, "", "plan", "Say how MSMs, or those of a proof, would be computed on a card, and what they take"}
 	Key     = Part{inProve, "", "key", "Tell what gnark's key files are, check them, write them in another form"}
+	Circom  = Part{inProve, "", "circom", "Prove circuits of circom, from snarkjs's keys and witnesses"}
 	Cluster = Part{inCluster, "", "cluster", "Prove on several machines"}
 
-	parts = []Part{BenchProve, BenchSetup, BenchCeremony, BenchCold, BenchCells, BenchPlot, Plan, Key, Cluster}
+	parts = []Part{BenchProve, BenchSetup, BenchCeremony, BenchCold, BenchCells, BenchPlot, Plan, Key, Circom, Cluster}
 )
 
 // Link has this program be linked with a part, of which fill makes the command.

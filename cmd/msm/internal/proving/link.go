@@ -18,6 +18,7 @@ func Link(a *cli.App) {
 	a.Draw = &cli.Drawing{MSMs: plots.WritePlot, Numbers: plots.PlotNumbers, CardTable: plots.PlotCardTable}
 	a.Link(cli.Plan, app{a}.planCommand)
 	a.Link(cli.Key, app{a}.keyCommand)
+	a.Link(cli.Circom, app{a}.circomCommand)
 	a.Link(cli.BenchPlot, app{a}.plotCommand)
 	for part, make := range map[cli.Part]func() cli.Measurement{
 		cli.BenchProve: proofMeasurement, cli.BenchSetup: setupMeasurement, cli.BenchCold: coldMeasurement,
