@@ -24,7 +24,8 @@ var (
 	snippetImports = map[string]string{
 		"pippin": module, "engine": module + "/engine", "msm": module + "/msm", "metrics": module + "/observe/metrics",
 		"tracing": module + "/observe/tracing", "cluster": module + "/cluster", "groth16": module + "/prover/groth16",
-		"plonk": module + "/prover/plonk", "kzg": module + "/prover/kzg", "vector": module + "/vector", "arith": module + "/arith",
+		"plonk": module + "/prover/plonk", "kzg": module + "/prover/kzg",
+		"circom": module + "/prover/circom", "rapidsnark": module + "/prover/circom/rapidsnark", "vector": module + "/vector", "arith": module + "/arith",
 		"backend": "github.com/consensys/gnark/backend", "stock": module + "/prover/plonk",
 		"iop":      "github.com/consensys/gnark-crypto/ecc/bn254/fr/iop",
 		"sdktrace": "go.opentelemetry.io/otel/sdk/trace", "context": "context", "log": "log", "os": "os",
@@ -40,7 +41,7 @@ var (
 		"ctx": "context.Context", "e": "*engine.Engine", "ccs": "constraint.ConstraintSystem",
 		"pk": "groth16.ProvingKey", "vk": "groth16.VerifyingKey",
 		"witness": "gnarkwitness.Witness", "points": "[]bn254.G1Affine", "scalars": "[]fr.Element",
-		"srs": "*stockkzg.SRS", "polynomial": "[]fr.Element",
+		"srs": "*stockkzg.SRS", "gnarkProof": "groth16.Proof", "polynomial": "[]fr.Element",
 		"exporter": "sdktrace.SpanExporter", "plonkKey": "plonk.ProvingKey", "key": "*bn254groth16.ProvingKey",
 		"setupFile": "io.Reader", "blobs": "[]*kzg.Blob", "file": "*os.File",
 		"last": "io.Reader", "next": "io.Writer", "progress": "func(points, of int)",

@@ -54,12 +54,14 @@ func VerifyingKeyOf(vk groth16.VerifyingKey) (*VerifyingKey, error) {
 		if len(vk.CommitmentKeys) > 0 {
 			return nil, errCommitments
 		}
-		return (&keyIn[bn254.G1Affine, bn254.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}).key(backend.BN254), nil
+		k := keyIn[bn254.G1Affine, bn254.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}
+		return k.key(backend.BN254), nil
 	case *gnark381.VerifyingKey:
 		if len(vk.CommitmentKeys) > 0 {
 			return nil, errCommitments
 		}
-		return (&keyIn[bls12381.G1Affine, bls12381.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}).key(backend.BLS12381), nil
+		k := keyIn[bls12381.G1Affine, bls12381.G2Affine]{vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.G1.K}
+		return k.key(backend.BLS12381), nil
 	}
 	return nil, fmt.Errorf("%w: a verifying key of type %T", backend.ErrUnsupported, vk)
 }

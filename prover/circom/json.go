@@ -148,7 +148,8 @@ func (vk *VerifyingKey) check() (backend.Curve, error) {
 		return 0, refuse("IC: no point, the first of which is for the constant 1")
 	}
 	all := map[string][]*big.Int{
-		"vk_alpha_1": vk.Alpha.coordinates(), "vk_beta_2": vk.Beta.coordinates(), "vk_gamma_2": vk.Gamma.coordinates(), "vk_delta_2": vk.Delta.coordinates(),
+		"vk_alpha_1": vk.Alpha.coordinates(), "vk_beta_2": vk.Beta.coordinates(),
+		"vk_gamma_2": vk.Gamma.coordinates(), "vk_delta_2": vk.Delta.coordinates(),
 	}
 	for i := range vk.IC {
 		all[fmt.Sprintf("IC[%d]", i)] = vk.IC[i].coordinates()

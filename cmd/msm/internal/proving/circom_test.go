@@ -24,7 +24,8 @@ func TestCircom(t *testing.T) {
 		at := func(name string) string { return filepath.Join(dir, name) }
 		quiet := func(args ...string) {
 			t.Helper()
-			if status, out, errs := msm(t, &cli.App{}, append([]string{"circom"}, args...)...); status != cli.ExitOK || out != "" || errs != "" {
+			status, out, errs := msm(t, &cli.App{}, append([]string{"circom"}, args...)...)
+			if status != cli.ExitOK || out != "" || errs != "" {
 				t.Errorf("%s: %q: status %d, %s%s", circuit, args, status, errs, out)
 			}
 		}
