@@ -7,6 +7,7 @@ require (
 	github.com/consensys/gnark-crypto v0.21.0
 	github.com/crate-crypto/go-eth-kzg v1.5.0
 	github.com/google/renameio/v2 v2.0.2
+	github.com/pippin-zk/pippin/circomwitness v0.0.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
@@ -37,6 +38,7 @@ require (
 	github.com/nats-io/nats.go v1.55.0 // indirect
 	github.com/nats-io/nkeys v0.4.17 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
+	github.com/tetratelabs/wazero v1.12.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.1 // indirect
 	golang.org/x/net v0.60.0 // indirect
@@ -98,6 +100,7 @@ require (
 
 replace (
 	github.com/pippin-zk/pippin => ../
+	github.com/pippin-zk/pippin/circomwitness => ../circomwitness
 	github.com/pippin-zk/pippin/cluster => ../cluster
 	github.com/pippin-zk/pippin/observe => ../observe
 )

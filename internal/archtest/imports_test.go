@@ -25,6 +25,7 @@ var (
 	natsServer  = "github.com/nats-io/nats-server"
 	prometheus  = "github.com/prometheus/client_golang"
 	plots       = "gonum.org/v1/plot"
+	wazero      = "github.com/tetratelabs/wazero"
 )
 
 // notInMsm is what takes long to compile, and is in the programs behind msm.
@@ -98,6 +99,7 @@ var table = map[string]rule{
 	"prover": {inside: []string{"engine", "msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{
 		cu, goPlugin,
 	}},
+	"circomwitness": {inside: []string{"backend"}, outside: []string{wazero}, never: []string{cu, goPlugin, gnark, gnarkCrypto}},
 	"cluster": {inside: []string{"backend", "engine", "prover/...", "internal/...", "cluster/..."}, never: []string{
 		cu, goPlugin,
 	}},
@@ -143,6 +145,7 @@ var table = map[string]rule{
 var onlyImporters = map[string][]string{
 	cu:         {"internal/cuda/driver"},
 	prometheus: {"observe/metrics", "cmd/msm"},
+	wazero:     {"circomwitness"},
 	otel:       {"observe/tracing", "cmd/internal/telemetry", "examples/proverserver"},
 	goPlugin:   {"plugin/internal/process", "plugin/internal/wire", "plugin/internal/testplugin", "plugin/serve"},
 	nats:       {"cluster"},

@@ -10,7 +10,7 @@ import (
 )
 
 // mostPublic is how many packages others can import at most.
-const mostPublic = 32
+const mostPublic = 33
 
 // TestPublicPackagesAreListed compares the packages that others can import with those
 // that docs/architecture.md gives a reason for.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/circomwitness"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/outfile"
 	"github.com/pippin-zk/pippin/engine"
@@ -42,42 +43,59 @@ func files(n int) cobra.PositionalArgs {
 
 // proveFlags is the command line of msm circom prove.
 type proveFlags struct {
-	backend   string
-	unchecked bool
+	backend     string
+	unchecked   bool
+	wasm, input string
 }
 
 func (a app) circomProve() *cobra.Command {
 	var f proveFlags
 	c := &cobra.Command{
-		Use:   "prove KEY.zkey WITNESS.wtns PROOF.json PUBLIC.json",
+		Use:   "prove KEY.zkey [WITNESS.wtns] PROOF.json PUBLIC.json",
 		Short: "Prove, with a key and a witness, as rapidsnark's prover does",
 		Long: `Prove with snarkjs's proving key and a witness, and write the proof and the public signals
 byte for byte as snarkjs does. The proof is verified before it is written, and both files
 appear when they are whole. WITNESS may be a pipe, or - for stdin. All is well if the
-command says nothing.`,
-		Args: files(4),
+command says nothing.
+
+With --wasm and --input it calculates the witness, which takes longer than circom's C++
+calculator does.`,
+		Args: func(c *cobra.Command, args []string) error { return f.check(c, args) },
 		RunE: func(c *cobra.Command, args []string) error { return a.proveCircom(c.Context(), f, args) },
 	}
+	c.Flags().StringVar(&f.wasm, "wasm", "", "the circuit's WebAssembly, in the place of a witness")
+	c.Flags().StringVar(&f.input, "input", "", "the circuit's inputs, JSON, for --wasm")
 	c.Flags().StringVar(&f.backend, "backend", "cpu", "cpu, cuda, daemon, plugin:NAME, plugin:PATH")
 	c.Flags().BoolVar(&f.unchecked, "no-point-checks", false, "trust the key's points, which saves time where it is large")
 	cli.Completes(c, "backend", cli.BackendNames)
 	return c
 }
 
+// check wants four files, or three with the flags that stand for a witness.
+func (f *proveFlags) check(c *cobra.Command, args []string) error {
+	switch {
+	case (f.wasm == "") != (f.input == ""):
+		return cli.Usage(errors.New("--wasm and --input go together"))
+	case f.wasm != "":
+		return files(3)(c, args)
+	}
+	return files(4)(c, args)
+}
+
 // proveCircom writes a proof and its public signals.
 func (a app) proveCircom(ctx context.Context, f proveFlags, args []string) error {
-	key, witness := args[0], args[1]
-	proof, err := outfile.Create(ctx, args[2])
+	key, last := args[0], len(args)-1
+	proof, err := outfile.Create(ctx, args[last-1])
 	if err != nil {
 		return err
 	}
 	defer proof.Close()
-	public, err := outfile.Create(ctx, args[3])
+	public, err := outfile.Create(ctx, args[last])
 	if err != nil {
 		return err
 	}
 	defer public.Close()
-	w, err := openWitness(witness)
+	w, err := f.witness(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -89,12 +107,47 @@ func (a app) proveCircom(ctx context.Context, f proveFlags, args []string) error
 	return writeProof(p, proof, public)
 }
 
-// openWitness reads a witness; - is stdin.
-func openWitness(path string) (circom.Witness, error) {
-	if path == "-" {
+// witness reads the witness, or calculates it; - is stdin.
+func (f *proveFlags) witness(ctx context.Context, args []string) (w circom.Witness, err error) {
+	switch {
+	case f.wasm != "":
+		return f.calculate(ctx)
+	case args[1] == "-":
 		return circom.ReadWitness(os.Stdin)
 	}
-	return circom.OpenWitness(path)
+	return circom.OpenWitness(args[1])
+}
+
+// calculate calculates the witness of --input.
+func (f *proveFlags) calculate(ctx context.Context) (w circom.Witness, err error) {
+	input, err := os.ReadFile(f.input)
+	if err != nil {
+		return w, err
+	}
+	defer clear(input)
+	circuit, err := openCircuit(ctx, f.wasm)
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, circuit.Close()) }()
+	b, err := circuit.Calculate(ctx, input)
+	if err != nil {
+		return w, fmt.Errorf("%s: %w", f.input, err)
+	}
+	return circom.ParseWitness(b)
+}
+
+// openCircuit compiles a circuit's WebAssembly.
+func openCircuit(ctx context.Context, path string) (*circomwitness.Circuit, error) {
+	wasm, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := circomwitness.Compile(ctx, wasm)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
 }
 
 // proofWith opens a backend and proves with it. Where it dies the CPU proves.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,7 +40,8 @@ func TestCircom(t *testing.T) {
 			t.Errorf("%s: status %d, %s%s", circuit, status, errs, out)
 		}
 		status, out, errs = msm(t, &cli.App{}, "circom", "calldata", circomFile(circuit, "public.json"), circomFile(circuit, "proof.json"))
-		if want, err := os.ReadFile(circomFile(circuit, "calldata.txt")); err != nil || status != cli.ExitOK || errs != "" || out != string(want) {
+		want, err := os.ReadFile(circomFile(circuit, "calldata.txt"))
+		if err != nil || status != cli.ExitOK || errs != "" || out != string(want) {
 			t.Errorf("%s: status %d, %v, %s%s", circuit, status, err, errs, out)
 		}
 	}
@@ -96,6 +98,7 @@ func TestCircomFails(t *testing.T) {
 		{"Invalid witness length. Circuit: 6, witness: 3", []string{"prove", key, circomFile("silent", "witness.wtns"), out1, out2}},
 		{"different wtns curve", []string{"prove", key, circomFile("cubic381", "witness.wtns"), out1, out2}},
 		{"missing", []string{"prove", key, witness, filepath.Join(dir, "missing", "proof.json"), out2}},
+		{witness + ": ", []string{"prove", key, out1, out2, "--wasm", witness, "--input", public}},
 		{"1 public signals, the key has 2", []string{"verify", vkey, one, proof}},
 		{"silent", []string{"verify", vkey, public, circomFile("silent", "proof.json")}},
 		{proof, []string{"verify", proof, public, proof}},
@@ -114,12 +117,41 @@ func TestCircomFails(t *testing.T) {
 	}
 }
 
+// TestCircomCalculates proves from inputs, where circom is.
+func TestCircomCalculates(t *testing.T) {
+	circom, err := exec.LookPath("circom2")
+	if err != nil {
+		t.Skip("no circom2 in PATH: npm install -g circom2@0.2.23")
+	}
+	source, err := os.ReadFile(circomFile("cubic", "circuit.circom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "circuit.circom"), source, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compile := exec.Command(circom, "circuit.circom", "--wasm")
+	compile.Dir = dir
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	public := filepath.Join(dir, "public.json")
+	status, out, errs := msm(t, &cli.App{}, "circom", "prove", circomFile("cubic", "circuit.zkey"), filepath.Join(dir, "proof.json"), public,
+		"--wasm", filepath.Join(dir, "circuit_js", "circuit.wasm"), "--input", circomFile("cubic", "input.json"))
+	if status != cli.ExitOK || out != "" || errs != "" {
+		t.Fatalf("status %d, %s%s", status, errs, out)
+	}
+	same(t, public, circomFile("cubic", "public.json"))
+}
+
 // TestCircomUsage has the wrong arguments.
 func TestCircomUsage(t *testing.T) {
 	key, witness := circomFile("cubic", "circuit.zkey"), circomFile("cubic", "witness.wtns")
 	for _, args := range [][]string{
 		{"nonsense"}, {"prove"}, {"prove", key, witness, "p"}, {"prove", key, witness, "p", "u", "x"}, {"verify", "a", "b"},
 		{"prove", key, witness, filepath.Join(t.TempDir(), "p"), filepath.Join(t.TempDir(), "u"), "--backend", "cpu,reference"},
+		{"prove", key, "p", "u", "--wasm", "w"}, {"prove", key, "p", "u", "--input", "i"}, {"prove", key, witness, "p", "u", "--wasm", "w", "--input", "i"},
 		{"info"}, {"info", key, "--format", "csv"}, {"vkey", key}, {"calldata", key},
 	} {
 		status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)}, append([]string{"circom"}, args...)...)
