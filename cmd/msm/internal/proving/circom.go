@@ -28,7 +28,7 @@ func (a app) circomCommand(c *cobra.Command) {
   msm circom info circuit.zkey`
 	c.Args = cli.OfTheCommands
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	c.AddCommand(a.circomProve(), a.circomVerify(), a.circomInfo(), a.circomVkey(), a.circomCalldata())
+	c.AddCommand(a.circomProve(), a.circomVerify(), a.circomInfo(), a.circomVkey(), a.circomCalldata(), a.circomServe())
 }
 
 // files wants as many arguments as the command's use names.
@@ -157,11 +157,7 @@ func (a app) proofWith(ctx context.Context, f proveFlags, key string, w circom.W
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	opts := []circom.KeyOption{circom.WithEngine(e), circom.WithContext(ctx)}
-	if f.unchecked {
-		opts = append(opts, circom.WithoutPointChecks())
-	}
-	k, err := circom.OpenKey(key, opts...)
+	k, err := circom.OpenKey(key, f.keyOptions(ctx, e)...)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +165,22 @@ func (a app) proofWith(ctx context.Context, f proveFlags, key string, w circom.W
 	return k.Prove(ctx, w)
 }
 
+// keyOptions are those with which keys are opened.
+func (f *proveFlags) keyOptions(ctx context.Context, e *engine.Engine) []circom.KeyOption {
+	opts := []circom.KeyOption{circom.WithEngine(e), circom.WithContext(ctx)}
+	if f.unchecked {
+		opts = append(opts, circom.WithoutPointChecks())
+	}
+	return opts
+}
+
 // openOne opens an engine with the one backend that a flag names.
 func (a app) openOne(ctx context.Context, flag string) (*engine.Engine, error) {
+	return a.openOneWith(ctx, flag, func(c engine.Config) engine.Config { return c })
+}
+
+// openOneWith does so with a configuration that was changed.
+func (a app) openOneWith(ctx context.Context, flag string, change func(engine.Config) engine.Config) (*engine.Engine, error) {
 	names, err := cli.ParseBackends(flag)
 	if err != nil {
 		return nil, err
@@ -178,7 +188,7 @@ func (a app) openOne(ctx context.Context, flag string) (*engine.Engine, error) {
 	if len(names) != 1 {
 		return nil, cli.Usage(errors.New("--backend is one backend here"))
 	}
-	return engine.New(ctx, engine.Config{Backend: names[0], Open: a.Opener(), Log: a.Logger()})
+	return engine.New(ctx, change(engine.Config{Backend: names[0], Open: a.Opener(), Log: a.Logger()}))
 }
 
 // writeProof writes both files, each as a whole.
