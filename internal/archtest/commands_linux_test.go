@@ -33,6 +33,7 @@ var excused = []struct {
 	{regexp.MustCompile(`cuda|^msm devices`), "it needs a card"},
 	{regexp.MustCompile(`^msm top`), "it needs a prover at work; tests of cmd/msm have one"},
 	{regexp.MustCompile(`^(docker|install -d|cp packaging|usermod|systemctl)`), "it needs docker or root"},
+	{regexp.MustCompile(`^(msm circom serve|curl .*9080)`), "its tests run it"},
 	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work)`),
 		"it needs several machines or users; tests of cmd/msm run it"},
 	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|msm doctor)`),
