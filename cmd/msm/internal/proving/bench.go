@@ -157,3 +157,24 @@ The setup is made of a secret that everybody knows.`,
 		},
 	}
 }
+
+func circomMeasurement() cli.Measurement {
+	w := &proofs.Circom{}
+	return cli.Measurement{
+		Long: `Time proofs of circom's circuits on every backend, from a .wtns in memory to a verified
+proof, with a key that is loaded. Circuits are made, with keys of secrets that everybody
+knows: as in those of hashes, most wires are bits. Or a key and a witness are files. gnark
+verifies every proof again, outside of the time. With --rapidsnark its program prover
+proves in turns: a process each, which reads the key and does not verify.`,
+		Example: `  msm bench circom --constraints 2^12 --backend cpu
+  msm bench circom --key circuit.zkey --witness witness.wtns --backend cuda --rapidsnark ./prover`,
+		Of: w, Backends: cli.BackendHelp, Count: cli.AfterWarmUp,
+		Flags: func(s *cli.Settings) {
+			cli.Numbers(s, &w.Constraints, "constraints", "2^14", "of circuits that are made", units.ParseSize)
+			cli.Value(s, &w.Curves, "curve", "bn254", "bn254, bls12-381", cli.ParseCurves)
+			s.Flags().StringVar(&w.Key, "key", "", "a .zkey file, in the place of circuits that are made")
+			s.Flags().StringVar(&w.Witness, "witness", "", "the .wtns file for --key")
+			s.Flags().StringVar(&w.Rapidsnark, "rapidsnark", "", "path of rapidsnark's program prover")
+		},
+	}
+}

@@ -22,7 +22,7 @@ func Link(a *cli.App) {
 	a.Link(cli.BenchPlot, app{a}.plotCommand)
 	for part, make := range map[cli.Part]func() cli.Measurement{
 		cli.BenchProve: proofMeasurement, cli.BenchSetup: setupMeasurement, cli.BenchCold: coldMeasurement,
-		cli.BenchCeremony: ceremonyMeasurement, cli.BenchCells: cellMeasurement,
+		cli.BenchCeremony: ceremonyMeasurement, cli.BenchCells: cellMeasurement, cli.BenchCircom: circomMeasurement,
 	} {
 		a.Link(part, func(c *cobra.Command) { a.Measures(c, make()) })
 	}
