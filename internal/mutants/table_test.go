@@ -32,6 +32,12 @@ const (
 	verifies = "prover/circom/verify.go"
 	sections = "prover/circom/internal/file/container.go"
 	entries  = "prover/circom/internal/file/entries.go"
+	reading  = "prover/circom/json_read.go"
+	onGnark  = "prover/circom/gnark.go"
+	rapid    = "prover/circom/rapidsnark/keys.go"
+	answers  = "cmd/msm/internal/proofserver/server.go"
+	wasm     = "circomwitness/circuit.go"
+	inputs   = "circomwitness/input.go"
 	lists    = "internal/files/list.go"
 	trusted  = "plugin/internal/trust/trust_unix.go"
 )
@@ -581,6 +587,29 @@ var mutants = []mutant{
 	{verifies, "if len(p.Public) != len(v.ic)-1 {", "if len(p.Public) > len(v.ic)-1 {", "TestVerifyRefuses"},
 	{verifies, "value.Cmp(r) >= 0 {", "value.Cmp(r) > 1 {", "TestVerifyRefuses"},
 	{verifies, "err = inGroup(c, part.group, b)", "err = nil", "TestSubgroup"},
+
+	// What stands on it: files, go-rapidsnark's calls, the server, witnesses.
+	{reading, "case seen[name]:", "case false:", "TestFilesRefused"},
+	{reading, "if v.Cmp(modulus) >= 0 {", "if v.Cmp(modulus) > 0 {", "TestFilesRefused"},
+	{reading, "groupBytes(r.curve, backend.G1, p.coordinates())", "pointBytes(r.curve, p.coordinates())", "TestOutsideOfTheSubgroup"},
+	{reading, "if f.need == needed && !seen[f.name] {", "if false {", "TestFilesRefused"},
+	{reading, "if r.err == nil && public.String() != fmt.Sprint(len(vk.IC)-1) {", "if false {", "TestFilesRefused"},
+	{onGnark, "case *gnark254.VerifyingKey:\n\t\tif len(vk.CommitmentKeys) > 0 {", "case *gnark254.VerifyingKey:\n\t\tif false {", "TestGnarkRefused"},
+	{onGnark, "case *gnark254.Proof:\n\t\tif len(p.Commitments) > 0 {", "case *gnark254.Proof:\n\t\tif false {", "TestGnarkRefused"},
+	{rapid, "if e.users == 0 {\n\t\te.close()", "if true {\n\t\te.close()", "TestKeyInUseStays"},
+	{rapid, "if e.users == 0 && e.dropped {", "if false {", "TestKeyInUseStays"},
+	{rapid, "for len(k.all) > 1 && sum > k.opts.limit {", "for len(k.all) > 1 && sum > k.opts.limit && false {", "TestLimit"},
+	{rapid, "for len(k.all) > 1 && sum", "for len(k.all) > 0 && sum", "TestLimit"},
+	{rapid, "return place{at, len(b), h.Sum64()}", "return place{at, len(b), 0}", "TestKeyIsFound"},
+	{rapid, "d := sha256.Sum256(p)", "d := sha256.Sum256(p[:1024])", "TestKeyIsFound"},
+	{answers, "|| s.taken >= s.cfg.Jobs+s.cfg.Queue", "", "TestQueueIsBounded"},
+	{answers, "http.MaxBytesReader(w, r.Body, s.cfg.Body)", "r.Body", "TestRefused"},
+	{answers, "\tclear(body)\n\ts.mu.Lock()", "\ts.mu.Lock()", "TestRapidsnarkClient"},
+	{answers, "s.take(r.Context(), w, r)", "s.take(s.ctx, w, r)", "TestCallerGoes"},
+	{answers, "if s.closing ||", "if", "TestClose"},
+	{wasm, "clear(b)\n\t\t}\n\t}\n\t_ = k.module", "_ = b\n\t\t}\n\t}\n\t_ = k.module", "TestMemoryIsWiped"},
+	{wasm, "uint64(got) < want", "false", "TestCalculateRefuses"},
+	{inputs, "v = exact // which f may have rounded", "_ = exact", "TestCalculateRefuses"},
 	{verifies, "if !ok {\n\t\treturn ErrNotVerified", "if !ok {\n\t\treturn nil", "TestVerifyRefuses"},
 	{sections, "if c.sections[kind].Offset != 0 {", "if false {", "TestRefusals"},
 	{entries, "row >= k.Domain", "row > k.Domain", "TestRefusals"},

@@ -39,11 +39,6 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"constraints", "median_ms", "stock_ms"},
 		bools:   []string{"verified"},
 	},
-	"circom": { // proofs of circom's circuits
-		texts:   []string{"circuit", "curve", "backend"},
-		numbers: []string{"constraints", "count", "min_ms", "median_ms", "load_ms"},
-		bools:   []string{"verified"},
-	},
 	"solve": { // our solver by number of processors
 		texts:   []string{"system", "circuit", "curve"},
 		numbers: []string{"constraints", "tasks", "count", "min_ms", "median_ms"},
