@@ -62,7 +62,8 @@ func (c *Circom) Validate() error {
 // Sheet shows the time in which the key was loaded, and rapidsnark's.
 func (c *Circom) Sheet() report.Sheet {
 	return report.Sheet{
-		Note: "Times are from a .wtns in memory to a verified proof, with a key that is loaded. rapidsnark's are of its whole process, which reads the key.",
+		Note: "Times are from a .wtns in memory to a verified proof, with a key that is loaded. " +
+			"rapidsnark's are of its whole process, which reads the key.",
 		Before: []report.Column{
 			report.ColumnWhat("circuit", report.Stays), report.ColumnCurve(7),
 			report.ColumnFigure("constraints", 4, report.FigureConstraints, "%.0f"), report.ColumnBackend(8),
