@@ -151,7 +151,8 @@ func TestCircomUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"nonsense"}, {"prove"}, {"prove", key, witness, "p"}, {"prove", key, witness, "p", "u", "x"}, {"verify", "a", "b"},
 		{"prove", key, witness, filepath.Join(t.TempDir(), "p"), filepath.Join(t.TempDir(), "u"), "--backend", "cpu,reference"},
-		{"prove", key, "p", "u", "--wasm", "w"}, {"prove", key, "p", "u", "--input", "i"}, {"prove", key, witness, "p", "u", "--wasm", "w", "--input", "i"},
+		{"prove", key, "p", "u", "--wasm", "w"}, {"prove", key, "p", "u", "--input", "i"},
+		{"prove", key, witness, "p", "u", "--wasm", "w", "--input", "i"},
 		{"info"}, {"info", key, "--format", "csv"}, {"vkey", key}, {"calldata", key},
 	} {
 		status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)}, append([]string{"circom"}, args...)...)
