@@ -5,6 +5,7 @@ package solve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/consensys/gnark/logger"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 )
@@ -113,6 +115,9 @@ func LeftToGnark() int64 { return leftToGnark.Load() }
 // has, are blueprints that can be copied, so that each solver gets its own. For
 // any other stateful blueprint (GKR) solvers take turns; only that wait ends
 // with the context.
+//
+// No witness can make gnark's solver end the process: hints are guarded, and one task solves in
+// this goroutine, where a panic is an error.
 func (s System[S]) gnark(ctx context.Context, w witness.Witness, opts []solver.Option) (*assignment.Solution[S], error) {
 	own, turns := s.Blueprints, false
 	for i, b := range s.Blueprints {
@@ -135,7 +140,17 @@ func (s System[S]) gnark(ctx context.Context, w witness.Witness, opts []solver.O
 		}
 		defer release()
 	}
-	return s.Gnark(own, w, opts...)
+	return s.guarded(own, w, append(opts, assignment.Guarded(s.System.System), solver.WithNbTasks(1)))
+}
+
+// guarded calls gnark's solver. A panic of it is an error.
+func (s System[S]) guarded(b []constraint.Blueprint, w witness.Witness, opts []solver.Option) (sol *assignment.Solution[S], err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			sol, err = nil, fmt.Errorf("%w: gnark's solver panicked: %v", backend.ErrInvalidInput, p)
+		}
+	}()
+	return s.Gnark(b, w, opts...)
 }
 
 // Hashing is held around hash functions that the user gave: options of several
