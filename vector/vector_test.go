@@ -540,3 +540,14 @@ func TestForgottenSession(t *testing.T) {
 type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
+
+// TestClosedSession has no new vectors: their memory is another session's.
+func TestClosedSession(t *testing.T) {
+	s := open(t, newEngine(t, engine.Config{Backend: "cpu"}), 8)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.New(4).Err(); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("a vector of a closed session: %v", err)
+	}
+}
