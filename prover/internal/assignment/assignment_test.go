@@ -334,9 +334,6 @@ func TestSameAsGnark(t *testing.T) {
 		for _, b := range builders {
 			t.Run(fmt.Sprint(s.id, " ", b.name), func(t *testing.T) {
 				for _, sample := range samples.All {
-					if sample.Name == "GKR" {
-						continue // gnark's
-					}
 					c := compile(t, s.id, b.make, sample.Circuit())
 					for seed := range int64(3) {
 						both(t, s, c, witnessOf(t, s.id, sample.Assign(s.id.ScalarField(), seed+2)))
@@ -455,9 +452,6 @@ func TestRefused(t *testing.T) {
 			c := compile(t, s.id, b.make, sample.Circuit())
 			w := witnessOf(t, s.id, sample.Assign(s.id.ScalarField(), -3))
 			want := assignment.ErrUnsatisfied
-			if sample.Name == "GKR" {
-				want = assignment.ErrUnsupported
-			}
 			if _, err := s.ours(t.Context(), c, w, same(c)...); !errors.Is(err, assignment.ErrUndecided) || !errors.Is(err, want) {
 				t.Errorf("%s %s: %v for a witness that is wrong or a system that is not known", b.name, sample.Name, err)
 			}
