@@ -116,7 +116,8 @@ func partitions(k int) (all [][]int) {
 // run computes with the operands in batches, as a partition says. A batch has the shape and values
 // of the first operand that it is, but the modulus's if it is that too. of says whose value each
 // operand has. after is called between the step and Run.
-func (c *numbersCase) run(ctx context.Context, e *engine.Engine, in, of []int, after func(*arith.Session, []*arith.Batch)) (out []string, err error) {
+func (c *numbersCase) run(ctx context.Context, e *engine.Engine, in, of []int, after func(*arith.Session, []*arith.Batch)) (
+	out []string, err error) {
 	s, err := arith.Open(ctx, e, 64)
 	if err != nil {
 		return nil, err
@@ -387,7 +388,8 @@ func TestPatternsOfPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := e.OpenSession(ctx, engine.Space{Elements: backend.Elements{Element: backend.PointOf(backend.BN254, backend.G1), Count: 32}})
+		element := backend.PointOf(backend.BN254, backend.G1)
+		s, err := e.OpenSession(ctx, engine.Space{Elements: backend.Elements{Element: element, Count: 32}})
 		if err != nil {
 			t.Fatal(err)
 		}

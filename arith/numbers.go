@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
-	"unsafe"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -189,14 +188,7 @@ func (n *Numbers) valid(what string) error {
 }
 
 // overlaps reports whether the two have a word of memory together.
-func (n *Numbers) overlaps(other *Numbers) bool {
-	if len(n.Words) == 0 || len(other.Words) == 0 {
-		return false
-	}
-	first := func(n *Numbers) uintptr { return uintptr(unsafe.Pointer(&n.Words[0])) }
-	last := func(n *Numbers) uintptr { return uintptr(unsafe.Pointer(&n.Words[len(n.Words)-1])) }
-	return first(n) <= last(other) && first(other) <= last(n)
-}
+func (n *Numbers) overlaps(other *Numbers) bool { return layout.Overlap(n.Words, other.Words) }
 
 // part returns the numbers from lo to before hi, in the same memory.
 func (n *Numbers) part(lo, hi int) *Numbers {

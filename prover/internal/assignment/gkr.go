@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unsafe"
 
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // GKR of gnark's library (std/gkrapi) has three blueprints. One solves an instance, one makes the
@@ -106,24 +106,9 @@ func (o *Blueprints) Wipe() {
 		v := reflect.ValueOf(b).Elem()
 		for i := range v.NumField() {
 			if !v.Type().Field(i).IsExported() {
-				wipeElements(v.Field(i))
+				layout.WipeElements(v.Field(i))
 			}
 		}
-	}
-}
-
-// wipeElements overwrites slices of elements, and slices of those.
-func wipeElements(v reflect.Value) {
-	if v.Kind() != reflect.Slice {
-		return
-	}
-	switch e := v.Type().Elem(); {
-	case e.Kind() == reflect.Slice:
-		for i := range v.Len() {
-			wipeElements(v.Index(i))
-		}
-	case e.Kind() == reflect.Array && e.Elem().Kind() == reflect.Uint64:
-		clear(unsafe.Slice((*byte)(v.UnsafePointer()), v.Cap()*int(e.Size())))
 	}
 }
 

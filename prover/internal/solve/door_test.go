@@ -1,12 +1,15 @@
 package solve_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
@@ -153,5 +156,43 @@ func TestGnarksSolverIsGuarded(t *testing.T) {
 	s.ccs.CallData[s.ccs.Instructions[0].StartCallData+5] = 1 << 30 // a wire
 	if err := s.run(t); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("%v for a system at which gnark's solver panics", err)
+	}
+}
+
+// keeping is a blueprint of a user that keeps values. No instruction is of it, but gnark's solver
+// resets it before it solves.
+type keeping struct {
+	foreign
+	reset func()
+}
+
+func (k *keeping) Solve(constraint.Solver[constraint.U64], constraint.Instruction) error { return nil }
+func (k *keeping) Reset()                                                                { k.reset() }
+
+// TestTurns: gnark's solvers of systems with blueprints that keep values take turns, and who waits
+// for his obeys his context.
+func TestTurns(t *testing.T) {
+	logger.Disable()
+	s := newSystem(t, &calls{f: answersInput, times: 1}, &calls{X: 7})
+	began, goOn := make(chan struct{}, 2), make(chan struct{})
+	s.ccs.Blueprints = append(s.ccs.Blueprints, &keeping{reset: func() {
+		began <- struct{}{}
+		select {
+		case <-goOn:
+		case <-time.After(10 * time.Second):
+		}
+	}})
+	first := make(chan error, 1)
+	go func() { first <- s.run(t) }()
+	<-began
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := s.Run(ctx, s.w, nil, func([]fr254.Element) (e fr254.Element, err error) { return e, nil })
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who waits for his turn has the error %v", err)
+	}
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Error(err)
 	}
 }

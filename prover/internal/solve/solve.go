@@ -43,14 +43,6 @@ type System[S any] struct {
 // system may serve several provers.
 var turn = semaphore.NewWeighted(1)
 
-// TakeTurn waits for the turn that those take.
-func TakeTurn(ctx context.Context) (release func(), err error) {
-	if err := turn.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	return func() { turn.Release(1) }, nil
-}
-
 // Run solves for one witness; commit is what the circuit's commitments call. What our
 // own solver does not decide gnark's does: blueprints of users, and witnesses with which a
 // constraint does not hold, of which it says what is wrong. Hints are called twice then.
@@ -120,11 +112,10 @@ func (s System[S]) gnark(ctx context.Context, w witness.Witness, opts []solver.O
 	own := assignment.Own(s.Blueprints)
 	defer own.Wipe()
 	if own.Shared {
-		release, err := TakeTurn(ctx)
-		if err != nil {
+		if err := turn.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
-		defer release()
+		defer turn.Release(1)
 	}
 	return s.guarded(own.List, w, append(opts, assignment.Guarded(s.System.System), solver.WithNbTasks(1)))
 }
