@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/constraint"
 	cs254 "github.com/consensys/gnark/constraint/bn254"
+	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/std/gkrapi"
 	"github.com/consensys/gnark/std/gkrapi/gkr"
@@ -141,6 +143,18 @@ func TestGKRKeepsNothing(t *testing.T) {
 	system := c.(*cs254.R1CS)
 	if n, nonzero := kept(system.Blueprints); nonzero != 0 {
 		t.Errorf("the system has %d values, %d are not zero", n, nonzero)
+	}
+	cfg, err := solver.NewConfig(same(c)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := assignment.SolvedBy(t.Context(), assignment.System[fr254.Element]{System: &system.System, Coefficients: system.Coefficients},
+		[]fr254.Element(w.Vector().(fr254.Vector)), cfg, func([]fr254.Element) (e fr254.Element, err error) { return *e.SetBigInt(answer), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, nonzero := kept(list); n == 0 || nonzero != 0 {
+		t.Errorf("of %d values in the run's copies %d are not zero after it", n, nonzero)
 	}
 	own := assignment.Own(system.Blueprints)
 	if own.Shared {
