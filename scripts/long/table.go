@@ -74,13 +74,6 @@ var tests = []test{
 		flags: "-random-for 1h", record: "-random-record", commit: "-random-commit",
 	},
 	{
-		name: "solve-library", takes: "15 min",
-		what: "solves circuits of gnark's library on four curves by pippin's solver and gnark's, each in a process of its own that must" +
-			" not die: right witnesses and spoiled ones; -matrix-cases ECDSA only those whose names begin so",
-		in: "./prover/internal/solve", tests: "^TestLibrary$", timeout: "2h", build: "-v",
-		flags: "-matrix", record: "-matrix-record", commit: "-matrix-commit",
-	},
-	{
 		name: "probe", takes: "2 min",
 		what: "tests every device function of kernels/thread on the host with sanitizers; -run '^(TestProbe|TestMutants)$' has every" +
 			" fault that the models must see, 5 min",
@@ -93,6 +86,13 @@ var tests = []test{
 			" processes must stay as it is",
 		in: ".", tests: "^TestNumbersLeaveNothing$", timeout: "20m", build: "-v",
 		flags: "-batches 10000", record: "-soak",
+	},
+	{
+		name: "solve-library", takes: "15 min",
+		what: "solves circuits of gnark's library on four curves by pippin's solver and gnark's, each in a process of its own that must" +
+			" not die: right witnesses and spoiled ones; -matrix-cases ECDSA only those whose names begin so",
+		in: "./prover/internal/solve", tests: "^TestLibrary$", timeout: "2h", build: "-v",
+		flags: "-matrix", record: "-matrix-record", commit: "-matrix-commit",
 	},
 	{
 		name: "storm", takes: "1 min",
