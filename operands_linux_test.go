@@ -266,8 +266,8 @@ var vectorsCases = []vectorsCase{
 
 // run computes with operand i at place in[i] of a vector. Their values are those of the elements
 // from of[i] on. after is called between the step and Run.
-func (c *vectorsCase) run(ctx context.Context, e *engine.Engine, in, of []int, after func(*vector.BN254Session, vector.Vector[fr.Element])) (
-	out []fr.Element, err error) {
+func (c *vectorsCase) run(ctx context.Context, e *engine.Engine, in, of []int,
+	after func(*vector.BN254Session, vector.Vector[fr.Element])) (out []fr.Element, err error) {
 	s, err := vector.BN254.Open(ctx, e, 64)
 	if err != nil {
 		return nil, err
