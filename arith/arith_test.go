@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -293,6 +294,138 @@ func TestWrong(t *testing.T) {
 	}
 }
 
+// TestIntoOverlaps: a destination that has a word of an operand would spoil it when a batch is
+// computed in parts, or repeated on another backend.
+func TestIntoOverlaps(t *testing.T) {
+	e, ctx := open(t), t.Context()
+	view := func(words []uint32) *arith.Numbers { return &arith.Numbers{Width: 1, Words: words} }
+	k, _, _ := rsaKey(t, 64)
+	for _, memory := range []int{0, 1} {
+		c := arith.On(e, arith.Options{Memory: memory})
+		buf := []uint32{2, 3, 4, 101, 5, 6, 7, 0, 0, 0}
+		a, m, b := view(buf[:3]), view(buf[3:4]), view(buf[4:7])
+		for at := range len(buf) - 2 {
+			dst := view(buf[at : at+3])
+			_, err := c.Into(dst).MulMod(ctx, a, b, m)
+			if apart := at == len(buf)-3; apart != (err == nil) || !apart && !errors.Is(err, backend.ErrInvalidInput) {
+				t.Errorf("memory %d, a destination at %d: %v", memory, at, err)
+			}
+		}
+		if !slices.Equal(buf, []uint32{2, 3, 4, 101, 5, 6, 7, 10, 18, 28}) {
+			t.Errorf("memory %d: %d", memory, buf)
+		}
+		words := make([]uint32, 5)
+		rsa := &arith.Numbers{Width: 4, Words: words[:4]}
+		for name, dst := range map[string][]uint32{"A": words[1:], "P": k.P.Words[:2]} {
+			into := &arith.Numbers{Width: 4, Words: dst}
+			if name == "P" {
+				into.Width = 2
+			}
+			if _, err := c.Into(into).ExpModCRT(ctx, rsa, k); !errors.Is(err, backend.ErrInvalidInput) ||
+				!strings.Contains(err.Error(), "the destination is A or a number of the key") {
+				t.Errorf("ExpModCRT into words of %s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestNoSuchNumbers: numbers of no bits, or of more words than there can be, are errors.
+func TestNoSuchNumbers(t *testing.T) {
+	e, ctx := open(t), t.Context()
+	c := arith.On(e, arith.Options{})
+	s, err := arith.Open(ctx, e, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := arith.Make(64, 2)
+	for _, x := range []struct{ bits, count int }{
+		{0, 1}, {-1, 1}, {math.MinInt, 1}, {1, -1}, {1 << 62, 1 << 62}, {64, 1 << 61}, {32, 1 << 62}, {math.MaxInt, 8}, {1, math.MaxInt},
+	} {
+		if n := arith.Words(x.bits, x.count); n != math.MaxInt {
+			t.Errorf("Words(%d, %d) is %d", x.bits, x.count, n)
+		}
+		for name, do := range map[string]func() error{
+			"New":         func() error { _, err := arith.New(ctx, e, x.bits, x.count); return err },
+			"Session.New": func() error { _, err := s.New(x.bits, x.count); return err },
+			"Open":        func() error { _, err := arith.Open(ctx, e, arith.Words(x.bits, x.count)); return err },
+			"Make": func() (err error) {
+				defer func() {
+					if recover() != nil {
+						err = backend.ErrInvalidInput
+					}
+				}()
+				arith.Make(x.bits, x.count)
+				return nil
+			},
+		} {
+			if err := do(); !errors.Is(err, backend.ErrInvalidInput) && !errors.Is(err, backend.ErrOutOfMemory) {
+				t.Errorf("%s of %d numbers of %d bits: %v", name, x.count, x.bits, err)
+			}
+		}
+		if x.bits > 0 {
+			continue
+		}
+		for name, do := range map[string]func() error{
+			"FromBig":   func() error { _, err := arith.FromBig(x.bits, new(big.Int)); return err },
+			"FromBytes": func() error { _, err := arith.FromBytes(x.bits, nil); return err },
+			"Sum":       func() error { _, err := c.Sum(ctx, arith.Make(1, 2), x.bits); return err },
+			"Dot":       func() error { _, err := c.Dot(ctx, a, a, x.bits); return err },
+			"Resize":    func() error { _, err := c.Resize(ctx, a, x.bits); return err },
+		} {
+			if err := do(); !errors.Is(err, backend.ErrInvalidInput) {
+				t.Errorf("%s of %d bits: %v", name, x.bits, err)
+			}
+		}
+	}
+	if n := arith.Words(33, 3); n != 8 {
+		t.Errorf("Words(33, 3) is %d", n)
+	}
+}
+
+// TestFreedBeforeRun: a program does not write or read numbers that were freed after their step, and
+// a session that was closed has no new batches.
+func TestFreedBeforeRun(t *testing.T) {
+	e, ctx := open(t), t.Context()
+	s, err := arith.Open(ctx, e, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b, err := s.New(32, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := arith.New(ctx, e, 32, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Program()
+	p.Write(b, n)
+	n.Free()
+	if err := p.Run(ctx); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "the numbers were freed") {
+		t.Errorf("a write of freed numbers: %v", err)
+	}
+	p.Reset()
+	p.Read(b).Free()
+	if err := p.Run(ctx); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a read to freed numbers: %v", err)
+	}
+	p.Reset()
+	read := p.Read(b)
+	if err := p.Run(ctx); err != nil || read.Len() != 4 {
+		t.Errorf("after Reset: %v", err)
+	}
+	b.Free()
+	if err := p.Run(ctx); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a second run, after the batch was freed: %v", err)
+	}
+	s.Close()
+	if b, err := s.New(32, 1); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("a batch of a closed session: %v, %v", b, err)
+	}
+}
+
 // TestSession keeps operands where the backend is.
 func TestSession(t *testing.T) {
 	e, ctx := open(t), t.Context()
@@ -377,6 +510,7 @@ func TestExpModCRT(t *testing.T) {
 		"public exponent E is 0": func(k *arith.CRT) { k.E = 0 },
 		"public exponent E is 4": func(k *arith.CRT) { k.E = 4 },
 		"Q of the key is even":   func(k *arith.CRT) { k.Q = number(big.NewInt(16)) },
+		"the key's numbers and":  func(k *arith.CRT) { k.QInv = k.P },
 	} {
 		k := key
 		wrong(&k)
@@ -396,6 +530,16 @@ func TestExpModCRT(t *testing.T) {
 	if _, err := c.ExpModCRT(t.Context(), big3, key); !errors.Is(err, backend.ErrInvalidInput) ||
 		!strings.Contains(err.Error(), "element 1: A is not below P Q") {
 		t.Errorf("a number that is too large: %v", err)
+	}
+	wide := key
+	for _, n := range []**arith.Numbers{&wide.P, &wide.Q, &wide.DP, &wide.DQ, &wide.QInv} {
+		words := arith.Make(16*backend.MaxNumber+32, 1)
+		copy(words.Words, (*n).Words)
+		*n = words
+	}
+	if _, err := c.ExpModCRT(t.Context(), arith.Make(32*backend.MaxNumber+64, 1), wide); !errors.Is(err, backend.ErrInvalidInput) ||
+		!strings.Contains(err.Error(), "at most 65536 are possible") {
+		t.Errorf("a key that is too wide: %v", err)
 	}
 	key.DQ = arith.Make(64, 1)
 	if _, err := c.ExpModCRT(t.Context(), a, key); !errors.Is(err, backend.ErrInvalidInput) {

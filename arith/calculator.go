@@ -43,8 +43,9 @@ func On(e *engine.Engine, o Options) *Calculator {
 }
 
 // Into returns a Calculator whose operations write their answer to dst, and return it, in
-// place of numbers of their own. dst has the width and length of the answer, and is no
-// operand; after an error its numbers are undefined. Carries and signs are still made.
+// place of numbers of their own. dst has the width and length of the answer, and no word of
+// its memory is an operand's; after an error its numbers are undefined. Carries and signs are
+// still made.
 func (c *Calculator) Into(dst *Numbers) *Calculator {
 	to := *c
 	to.into = dst
@@ -112,8 +113,8 @@ func (x *operation) plan(width, count int, carry bool) error {
 	}
 	size := 0 // words of an element
 	for _, o := range operands {
-		if o.used && o.n == x.c.into {
-			return invalid("the destination is %s", o.what)
+		if o.used && x.c.into != nil && o.n.overlaps(x.c.into) {
+			return invalid("the destination is %s, or has words of it", o.what)
 		}
 		switch {
 		case !o.used:

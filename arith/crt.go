@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -52,6 +53,9 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 	if a.Width != 2*k.P.Width {
 		return nil, fmt.Errorf("%w: A has %d words, want %d, twice as many as P", backend.ErrInvalidInput, a.Width, 2*k.P.Width)
 	}
+	if a.Width > backend.MaxNumber {
+		return nil, invalid("A has %d bits, at most %d are possible", 32*a.Width, mostBits)
+	}
 	check, err := newSigned(ctx, a, k)
 	if err != nil {
 		return nil, err
@@ -59,8 +63,8 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 	out := c.into
 	if out == nil {
 		out = Make(32*a.Width, a.Len())
-	} else if out == a {
-		return nil, invalid("the destination is A")
+	} else if slices.ContainsFunc(append(secrets, a), out.overlaps) {
+		return nil, invalid("the destination is A or a number of the key, or has words of one")
 	} else if out.Width != a.Width || out.Len() != a.Len() {
 		return nil, invalid("a destination of %d numbers of %d bits, want %d of %d", out.Len(), 32*out.Width, a.Len(), 32*a.Width)
 	}

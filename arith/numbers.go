@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -23,22 +22,22 @@ type Numbers struct {
 }
 
 // Make returns count numbers of as many words as bits take, all zero, in ordinary memory.
-// Like make it panics for a count below zero or more than there can be.
+// Like make it panics for a count below zero or more than there can be, and for no bits.
 func Make(bits, count int) *Numbers {
-	width := widthOf(bits)
-	if count < 0 || count > math.MaxInt/4/width {
+	if possible(bits, count) != nil {
 		panic(fmt.Sprintf("arith: %d numbers of %d bits", count, bits))
 	}
+	width := widthOf(bits)
 	return &Numbers{Width: width, Words: make([]uint32, width*count)}
 }
 
 // New does what Make does, in memory that the engine's preferred backend reads without a
 // copy, where there is such memory. Free gives it back.
 func New(ctx context.Context, e *engine.Engine, bits, count int) (*Numbers, error) {
-	n := Make(bits, 0)
-	if count < 0 || count > math.MaxInt/4/n.Width {
-		return nil, invalid("%d numbers of %d bits", count, bits)
+	if err := possible(bits, count); err != nil {
+		return nil, err
 	}
+	n := Make(bits, 0)
 	size := 4 * n.Width * count
 	buf, err := e.Alloc(ctx, size)
 	if err != nil {
@@ -72,6 +71,9 @@ func (n *Numbers) Free() {
 // FromBig returns numbers of some bits. No value may be longer than that, nor below zero.
 // big.Int hides no values: for secrets there is FromBytes.
 func FromBig(bits int, values ...*big.Int) (*Numbers, error) {
+	if err := possible(bits, len(values)); err != nil {
+		return nil, err
+	}
 	n := Make(bits, len(values))
 	for i, v := range values {
 		if v == nil || v.Sign() < 0 || v.BitLen() > bits {
@@ -87,6 +89,9 @@ func FromBig(bits int, values ...*big.Int) (*Numbers, error) {
 // FromBytes returns numbers of some bits, rounded up to words, from big-endian bytes, as
 // big.Int.Bytes and crypto/rsa have them. Only zeros may be above that width.
 func FromBytes(bits int, values ...[]byte) (*Numbers, error) {
+	if err := possible(bits, len(values)); err != nil {
+		return nil, err
+	}
 	n := Make(bits, len(values))
 	for i, v := range values {
 		if err := n.SetBytes(i, v); err != nil {
@@ -181,6 +186,9 @@ func (n *Numbers) valid(what string) error {
 	}
 	return nil
 }
+
+// overlaps reports whether the two have a word of memory together.
+func (n *Numbers) overlaps(other *Numbers) bool { return layout.Overlap(n.Words, other.Words) }
 
 // part returns the numbers from lo to before hi, in the same memory.
 func (n *Numbers) part(lo, hi int) *Numbers {

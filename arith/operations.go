@@ -23,6 +23,9 @@ func (c *Calculator) plain(ctx context.Context, op backend.NumberOp, degree, wid
 // Resize returns a with another width in bits: with zeros above, or modulo 2^bits,
 // bits rounded up to words.
 func (c *Calculator) Resize(ctx context.Context, a *Numbers, bits int) (*Numbers, error) {
+	if bits < 1 {
+		return nil, invalid("numbers of %d bits", bits)
+	}
 	return c.plain(ctx, backend.NumResize, 0, widthOf(bits), 0, a, nil, nil)
 }
 
@@ -149,7 +152,7 @@ func (c *Calculator) GFInv(ctx context.Context, n int, a *Numbers) (*Numbers, er
 // Sum returns the sum of all of a, one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a.
 func (c *Calculator) Sum(ctx context.Context, a *Numbers, bits int) (*Numbers, error) {
-	if widthOf(bits) < width(a) {
+	if bits < 1 || widthOf(bits) < width(a) {
 		return nil, invalid("a sum of %d bits of numbers of %d", bits, 32*width(a))
 	}
 	return c.plain(ctx, backend.NumSum, 0, widthOf(bits), 1, a, nil, nil)
@@ -158,7 +161,7 @@ func (c *Calculator) Sum(ctx context.Context, a *Numbers, bits int) (*Numbers, e
 // Dot returns the sum of all a[i] b[i], one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a and b together.
 func (c *Calculator) Dot(ctx context.Context, a, b *Numbers, bits int) (*Numbers, error) {
-	if widthOf(bits) < width(a)+width(b) {
+	if bits < 1 || widthOf(bits) < width(a)+width(b) {
 		return nil, invalid("a sum of %d bits of products of %d", bits, 32*(width(a)+width(b)))
 	}
 	return c.plain(ctx, backend.NumDot, 0, widthOf(bits), 1, a, b, nil)

@@ -142,10 +142,14 @@ func (p *Program) PowerSums(dst, a, m *Batch) {
 }
 
 // ExpModShort sets dst to a^e modulo m, for a public exponent from 1 on; base and power are
-// batches like dst, for what is computed on the way.
+// batches like dst, for what is computed on the way, and not one and the same.
 func (p *Program) ExpModShort(dst, base, power, a *Batch, e uint64, m *Batch) {
 	if e == 0 {
 		p.fail(invalid("the exponent 0, from 1 on are possible"))
+		return
+	}
+	if base != nil && power != nil && base.s == power.s && base.id == power.id {
+		p.fail(invalid("the batches for the base and the power are one"))
 		return
 	}
 	p.powers(dst, base, power, a, e, m)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -27,14 +28,28 @@ type Batch struct {
 }
 
 // Words returns how many words of a session's memory a batch of count numbers takes, of
-// as many bits each. Batches take whole 16 bytes, which a card reads at a time.
-func Words(bits, count int) int { return roomFor(widthOf(bits) * count) }
+// as many bits each. Batches take whole 16 bytes, which a card reads at a time. For numbers
+// that cannot be, of no bits or more than there is memory, it returns math.MaxInt.
+func Words(bits, count int) int {
+	if possible(bits, count) != nil {
+		return math.MaxInt
+	}
+	return roomFor(widthOf(bits) * count)
+}
 
 // roomFor returns what a batch of so many words takes.
 func roomFor(words int) int { return (words + 3) &^ 3 }
 
-// widthOf returns how many words bits take.
-func widthOf(bits int) int { return (max(bits, 1) + 31) / 32 }
+// widthOf returns how many words bits take, of which there is at least one.
+func widthOf(bits int) int { return (bits-1)/32 + 1 }
+
+// possible returns an error for numbers of no bits, and for more than there can be.
+func possible(bits, count int) error {
+	if bits < 1 || count < 0 || count > math.MaxInt/4/widthOf(bits) {
+		return invalid("%d numbers of %d bits", count, bits)
+	}
+	return nil
+}
 
 // Open opens a session on the engine's first backend that is ready, has all operations
 // and the room. words is the memory for all batches that there are at a time. Close the
@@ -83,10 +98,13 @@ func (s *Session) Close() error { return s.core.Close() }
 // end of the session. They are zero when the memory was never used, else what it held.
 // Without so many words in a row the error wraps backend.ErrOutOfMemory.
 func (s *Session) New(bits, count int) (*Batch, error) {
-	width := widthOf(bits)
-	if count < 0 || count > (1<<62)/width {
-		return nil, fmt.Errorf("%w: a batch of %d numbers", backend.ErrInvalidInput, count)
+	if err := possible(bits, count); err != nil {
+		return nil, fmt.Errorf("a batch: %w", err)
 	}
+	if err := s.core.Err(); errors.Is(err, backend.ErrClosed) { // of a lost session Run tells, for Repeat
+		return nil, fmt.Errorf("a batch: %w", err)
+	}
+	width := widthOf(bits)
 	id, part, err := s.room.Take(roomFor(width * count))
 	if err != nil {
 		return nil, fmt.Errorf("a batch: %w", err)
@@ -122,6 +140,10 @@ type Program struct {
 	reads []*read
 	err   error
 
+	// What must not be freed before Run.
+	batches []*Batch
+	numbers []*Numbers
+
 	public bool
 }
 
@@ -145,17 +167,17 @@ func (p *Program) Write(dst *Batch, n *Numbers) { p.WriteWhen(dst, n, nil) }
 // the first n words are there.
 func (p *Program) WriteWhen(dst *Batch, n *Numbers, ready func(ctx context.Context, words int) error) {
 	if err := n.valid("a write"); err != nil {
-		p.err = errors.Join(p.err, err)
+		p.fail(err)
 		return
 	}
 	if !p.ok(dst) {
 		return
 	}
 	if n.Width != dst.Width() || n.Len() != dst.Len() {
-		p.err = errors.Join(p.err, fmt.Errorf("%w: %d numbers of %d words for a batch of %d of %d", backend.ErrInvalidInput,
-			n.Len(), n.Width, dst.Len(), dst.Width()))
+		p.fail(invalid("%d numbers of %d words for a batch of %d of %d", n.Len(), n.Width, dst.Len(), dst.Width()))
 		return
 	}
+	p.numbers = append(p.numbers, n)
 	p.steps = append(p.steps, backend.Write{Dst: dst.batch.Range(), Input: backend.Input{Bytes: n.bytes(0, n.Len()), Ready: ready}})
 }
 
@@ -172,28 +194,39 @@ func (p *Program) Read(src *Batch) *Numbers {
 // readTo does what Read does, to numbers of the same width and length.
 func (p *Program) readTo(to *Numbers, src *Batch) {
 	p.reads = append(p.reads, &read{step: len(p.steps), to: to})
+	p.numbers = append(p.numbers, to)
 	p.steps = append(p.steps, backend.Read{Src: src.batch.Range()})
 }
 
-// ok notes an error unless a batch is there for programs of the session.
+// ok notes an error unless a batch is there for programs of the session, and that it is used.
 func (p *Program) ok(b *Batch) bool {
 	var err error
 	switch {
 	case b == nil:
-		err = errors.New("no batch")
+		err = invalid("no batch")
 	case b.s != p.s:
-		err = errors.New("a batch of another session")
-	case !b.s.room.Has(b.id):
-		err = fmt.Errorf("the batch of %d numbers was freed", b.Len())
+		err = invalid("a batch of another session")
 	default:
-		return true
+		err = b.freed()
 	}
-	p.err = errors.Join(p.err, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err))
-	return false
+	if err != nil {
+		p.fail(err)
+		return false
+	}
+	p.batches = append(p.batches, b)
+	return true
+}
+
+// freed returns an error if the batch was freed: its place may have another one's numbers.
+func (b *Batch) freed() error {
+	if b.s.room.Has(b.id) {
+		return nil
+	}
+	return invalid("the batch of %d numbers was freed", b.Len())
 }
 
 // Reset empties the program, for other steps, whose operands are secret.
-func (p *Program) Reset() { p.steps, p.reads, p.err, p.public = nil, nil, nil, false }
+func (p *Program) Reset() { *p = Program{s: p.s} }
 
 // Public sets whether the values of the operands of later steps may show in the time that
 // these take, as Options.Public does for a Calculator. They are secret at first.
@@ -244,6 +277,9 @@ func (p *Program) Run(ctx context.Context) error {
 	if p.err != nil || len(p.steps) == 0 {
 		return p.err
 	}
+	if err := p.freed(); err != nil {
+		return err
+	}
 	answers, err := p.s.core.Run(ctx, p.steps)
 	if err != nil {
 		return err
@@ -251,6 +287,21 @@ func (p *Program) Run(ctx context.Context) error {
 	for _, r := range p.reads {
 		copy(r.to.bytes(0, r.to.Len()), answers[r.step])
 		clear(answers[r.step])
+	}
+	return nil
+}
+
+// freed returns an error if a batch or numbers of a step were freed after it was added.
+func (p *Program) freed() error {
+	for _, b := range p.batches {
+		if err := b.freed(); err != nil {
+			return fmt.Errorf("before Run: %w", err)
+		}
+	}
+	for _, n := range p.numbers {
+		if err := n.valid("before Run"); err != nil {
+			return err
+		}
 	}
 	return nil
 }

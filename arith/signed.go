@@ -121,7 +121,7 @@ func (s *signed) holds(power, a *bigmod.Nat) bool {
 }
 
 // refused makes of a backend's error what the call answers: a key and operands that are
-// right are no invalid input.
+// right are no invalid input. newSigned has looked at the operands, so that else it is the key.
 func (s *signed) refused(err error) error {
 	if !errors.Is(err, backend.ErrInvalidInput) {
 		return err
@@ -130,7 +130,12 @@ func (s *signed) refused(err error) error {
 	if power, ok := s.power(two); ok && s.holds(power, two) {
 		return fmt.Errorf("%w: right operands are refused: %v", engine.ErrWrongAnswer, err)
 	}
-	return err
+	return s.badKey()
+}
+
+// badKey is the error of a key whose numbers are each possible.
+func (s *signed) badKey() error {
+	return fmt.Errorf("%w: the key's numbers and its public exponent %d do not belong together", backend.ErrInvalidInput, s.k.E)
 }
 
 // right checks all powers. An error wraps engine.ErrWrongAnswer, or backend.ErrInvalidInput
@@ -156,7 +161,7 @@ func (s *signed) right(ctx context.Context, powers *Numbers) error {
 	}
 	a, _ := s.residue(s.a, i)
 	if power, ok := s.power(a); !ok || !s.holds(power, a) {
-		return fmt.Errorf("%w: the key's numbers and its public exponent %d do not belong together", backend.ErrInvalidInput, s.k.E)
+		return s.badKey()
 	}
 	return fmt.Errorf("%w: element %d of ExpModCRT", engine.ErrWrongAnswer, i)
 }

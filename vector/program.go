@@ -22,6 +22,7 @@ type Program[E comparable] struct {
 	steps []backend.Step
 	fill  []func([]byte) // with the answer of a step, where it has one
 	held  []any          // keeps bases from being forgotten until Run
+	used  []Vector[E]    // must not be freed before Run
 	err   error
 }
 
@@ -49,6 +50,9 @@ func (p *Program[E]) ok(vs ...Vector[E]) bool {
 		if p.err = v.Err(); p.err == nil && v.s != p.s && !p.s.Together(v.s) {
 			p.fail("a vector of a session on another backend")
 		}
+	}
+	if p.err == nil {
+		p.used = append(p.used, vs...)
 	}
 	return p.err == nil
 }
@@ -303,10 +307,15 @@ func Commit[P any, E comparable](p *Program[E], bases *msm.Bases[P, E], v Vector
 // is set, and what the steps were to write is undefined. With backend.ErrGone in it
 // the session is lost; see Field.Repeat.
 func (p *Program[E]) Run(ctx context.Context) error {
-	steps, fill, held, err := p.steps, p.fill, p.held, p.err
-	p.steps, p.fill, p.held, p.err = nil, nil, nil, nil
+	steps, fill, held, used, err := p.steps, p.fill, p.held, p.used, p.err
+	*p = Program[E]{s: p.s}
 	if err != nil || len(steps) == 0 {
 		return err
+	}
+	for _, v := range used {
+		if err := v.Err(); err != nil {
+			return fmt.Errorf("before Run: %w", err)
+		}
 	}
 	out, err := p.s.core.Run(ctx, steps)
 	runtime.KeepAlive(held)

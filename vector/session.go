@@ -2,9 +2,11 @@ package vector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/extent"
 )
@@ -84,6 +86,10 @@ func (s *Session[E]) Left() int { return s.room.Left() }
 // vector has an error that wraps backend.ErrOutOfMemory.
 func (s *Session[E]) New(n int) Vector[E] {
 	v := Vector[E]{s: s, count: n}
+	if err := s.core.Err(); errors.Is(err, backend.ErrClosed) { // of a lost session Run tells, for Repeat
+		v.err = fmt.Errorf("a vector: %w", err)
+		return v
+	}
 	id, part, err := s.room.Take(n)
 	if err != nil {
 		v.err = fmt.Errorf("a vector: %w", err)

@@ -16,12 +16,17 @@ type Term[E comparable] struct {
 func (v Vector[E]) Times(k E) Term[E] { return Term[E]{v, k} }
 
 // Sum sets dst to a linear combination of vectors, each as if it were filled up with
-// zeros to dst's length. dst may be one of them.
+// zeros to dst's length. dst may be one of them, and the first elements of it may be. What
+// overlaps it otherwise is an error.
 func (p *Program[E]) Sum(dst Vector[E], terms ...Term[E]) {
 	ends := []int{dst.count}
 	for _, t := range terms {
 		if p.ok(dst, t.Vector) && t.Vector.count > dst.count {
 			p.fail("a sum of %d elements in %d", t.Vector.count, dst.count)
+		}
+		// A part of the sum may overwrite what a later one reads.
+		if p.err == nil && t.Vector.offset != dst.offset && dst.overlaps(t.Vector) {
+			p.fail("a sum in %d elements from %d of %d from %d, which overlap", dst.count, dst.offset, t.Vector.count, t.Vector.offset)
 		}
 		ends = append(ends, t.Vector.count)
 	}

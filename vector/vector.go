@@ -55,6 +55,11 @@ func (v Vector[E]) Free() {
 	}
 }
 
+// overlaps reports whether two vectors have an element together.
+func (v Vector[E]) overlaps(other Vector[E]) bool {
+	return v.s == other.s && max(v.offset, other.offset) < min(v.offset+v.count, other.offset+other.count)
+}
+
 func (v Vector[E]) span() backend.Range {
 	return backend.Range{Space: v.s.core.Space(), Offset: v.offset, Count: v.count}
 }

@@ -540,3 +540,42 @@ func TestForgottenSession(t *testing.T) {
 type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
+
+// TestClosedSession has no new vectors: their memory is another session's.
+func TestClosedSession(t *testing.T) {
+	s := open(t, newEngine(t, engine.Config{Backend: "cpu"}), 8)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.New(4).Err(); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("a vector of a closed session: %v", err)
+	}
+}
+
+// TestSumOverlaps: a sum is computed in parts where vectors end, so that what overlaps its
+// destination elsewhere would be read after it was written.
+func TestSumOverlaps(t *testing.T) {
+	s := open(t, newEngine(t, engine.Config{Backend: "cpu"}), 16)
+	all, short := s.New(8), s.New(2)
+	one := fr.One()
+	for from, wrong := range []bool{true, true, false, true, true} {
+		p := s.Program()
+		p.Fill(all, one)
+		p.Fill(short, one)
+		p.Sum(all.Slice(2, 6), all.Slice(from, from+4).Times(one), short.Times(one))
+		if err := p.Run(t.Context()); errors.Is(err, backend.ErrInvalidInput) != wrong || !wrong && err != nil {
+			t.Errorf("a term from %d on, of a sum from 2 on: %v", from, err)
+		}
+	}
+}
+
+// TestFreedBeforeRun: the place of a vector that was freed may be another's.
+func TestFreedBeforeRun(t *testing.T) {
+	s := open(t, newEngine(t, engine.Config{Backend: "cpu"}), 8)
+	v, p := s.New(8), s.Program()
+	p.Fill(v, fr.One())
+	v.Free()
+	if err := p.Run(t.Context()); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a vector was freed after its step: %v", err)
+	}
+}

@@ -5,6 +5,7 @@ package layout
 
 import (
 	"fmt"
+	"reflect"
 	"unsafe"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -46,4 +47,29 @@ func Range[T any](s []T) (lo, hi uintptr) {
 	}
 	lo = uintptr(unsafe.Pointer(unsafe.SliceData(s)))
 	return lo, lo + uintptr(len(s))*unsafe.Sizeof(s[0])
+}
+
+// Overlap reports whether two slices share memory.
+func Overlap[T any](a, b []T) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	address := func(e *T) uintptr { return uintptr(unsafe.Pointer(e)) }
+	return address(&a[0]) <= address(&b[len(b)-1]) && address(&b[0]) <= address(&a[len(a)-1])
+}
+
+// WipeElements overwrites slices of field elements, up to their capacity, and slices of those, also
+// where they are in unexported fields of others' types. It leaves any other value alone.
+func WipeElements(v reflect.Value) {
+	if v.Kind() != reflect.Slice {
+		return
+	}
+	switch e := v.Type().Elem(); {
+	case e.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			WipeElements(v.Index(i))
+		}
+	case e.Kind() == reflect.Array && e.Elem().Kind() == reflect.Uint64:
+		clear(unsafe.Slice((*byte)(v.UnsafePointer()), v.Cap()*int(e.Size())))
+	}
 }

@@ -38,6 +38,12 @@ const (
 	answers  = "cmd/msm/internal/proofserver/server.go"
 	wasm     = "circomwitness/circuit.go"
 	inputs   = "circomwitness/input.go"
+	gkr      = "prover/internal/assignment/gkr.go"
+	door     = "prover/internal/solve/solve.go"
+	calls    = "arith/calculator.go"
+	batched  = "arith/session.go"
+	sums     = "vector/sum.go"
+	programs = "vector/program.go"
 	lists    = "internal/files/list.go"
 	trusted  = "plugin/internal/trust/trust_unix.go"
 )
@@ -528,6 +534,28 @@ var mutants = []mutant{
 	{assign, "if missing.Load() {", "if false {", "TestDefects"},
 	{assign, "if len(out) != 1 {", "if false {", "TestCommitAsHint"},
 	{assign, "PS(&v).BigInt(out[0])", "_ = v", "TestCommitAsHint"},
+
+	{assign, "\tif r.own != nil {\n\t\tr.own.Wipe()\n\t}\n", "", "TestGKRKeepsNothing"},
+
+	// prover/internal/assignment/gkr.go: blueprints that keep values of a witness.
+	{gkr, "own.keep(i, exported(b))", "own.List[i] = b", "TestGKRKeepsNothing"},
+	{gkr, "layout.WipeElements(v.Field(i))", "layout.WipeElements(v)", "TestGKRKeepsNothing"},
+
+	// prover/internal/solve/solve.go: the door to gnark's solver.
+	{door, "assignment.Guarded(s.System.System), ", "", "TestNoWitnessEndsTheProcess"},
+	{door, ", solver.WithNbTasks(1))", ")", "TestGnarksSolverIsGuarded"},
+	{door, "solver panicked: %v\", backend.ErrInvalidInput, p)", "solver panicked: %v\", backend.ErrInvalidInput, p)\n\t\t\tpanic(p)",
+		"TestGnarksSolverIsGuarded"},
+	{door, "if own.Shared {", "if false {", "TestTurns"},
+
+	// arith/calculator.go, arith/session.go, vector/sum.go, vector/program.go: wrong uses that would give
+	// wrong numbers.
+	{calls, "o.n.overlaps(x.c.into)", "o.n == x.c.into", "TestIntoOverlaps"},
+	{batched, "if err := p.freed(); err != nil {", "if err := p.freed(); false {", "TestFreedBeforeRun"},
+	{batched, "\tp.batches = append(p.batches, b)\n", "", "TestFreedBeforeRun"},
+	{batched, "\tp.numbers = append(p.numbers, n)\n", "", "TestFreedBeforeRun"},
+	{sums, "t.Vector.offset != dst.offset && dst.overlaps(t.Vector)", "false", "TestSumOverlaps"},
+	{programs, "\tif p.err == nil {\n\t\tp.used = append(p.used, vs...)\n\t}\n", "", "TestFreedBeforeRun"},
 
 	// prover/internal/assignment/schedule.go: in which order.
 	{schedule, "list[share*n/shares : (share+1)*n/shares]", "list[share*n/shares : share*n/shares+n/shares]", "TestSchedules"},

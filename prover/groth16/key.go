@@ -235,6 +235,31 @@ func (k *key[P1, P2, S]) inG1() []*bases[P1, S] {
 	return all
 }
 
+// CheckKey looks whether all points are in the group of order r.
+func (k *key[P1, P2, S]) CheckKey(ctx context.Context) error {
+	check := func(what string, points []P1) func() error {
+		return func() error { return resident.CheckPoints(ctx, k.engine, k.g1, what, points) }
+	}
+	all := []func() error{
+		check("G1.Alpha, Beta and Delta", []P1{k.blinding.Alpha, k.blinding.Beta, k.blinding.Delta}),
+		check("G1.A", k.a.points), check("G1.B", k.b.points), check("G1.K", k.k.points), check("G1.Z", k.z.points),
+		func() error {
+			return resident.CheckPoints(ctx, k.engine, k.g2, "G2.Beta and Delta", []P2{k.blinding.Beta2, k.blinding.Delta2})
+		},
+		func() error { return resident.CheckPoints(ctx, k.engine, k.g2, "G2.B", k.b2.points) },
+	}
+	for i := range k.commit {
+		all = append(all, check(fmt.Sprintf("CommitmentKeys[%d].Basis", i), k.commit[i].points),
+			check(fmt.Sprintf("CommitmentKeys[%d].BasisExpSigma", i), k.know[i].points))
+	}
+	for _, f := range all {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close waits for the proofs in flight and frees the loaded points.
 func (k *key[P1, P2, S]) Close() error {
 	errs := []error{k.b2.table.Close()}

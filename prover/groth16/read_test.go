@@ -3,6 +3,7 @@ package groth16_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc"
 	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
+	gnark "github.com/consensys/gnark/backend"
 	stock "github.com/consensys/gnark/backend/groth16"
 	gnark381 "github.com/consensys/gnark/backend/groth16/bls12-381"
 
@@ -98,19 +100,55 @@ func TestDamagedKeys(t *testing.T) {
 	}
 }
 
-// TestKeysWithBadPoints: points off the curve or outside of the subgroup are named.
-func TestKeysWithBadPoints(t *testing.T) {
-	pk := build(t, ecc.BLS12_381, samples.ByName("cubic")).pk.(*gnark381.ProvingKey)
-	var outside bls12381.G1Affine
+// outsideOfSubgroup returns a point of BLS12-381 that is on the curve and not in the subgroup.
+func outsideOfSubgroup() (outside bls12381.G1Affine) {
 	for outside.X.SetOne(); ; outside.X.Double(&outside.X) {
 		outside.Y.Square(&outside.X).Mul(&outside.Y, &outside.X)
 		four := outside.X
 		four.SetUint64(4)
 		outside.Y.Add(&outside.Y, &four)
 		if outside.Y.Sqrt(&outside.Y) != nil && outside.IsOnCurve() && !outside.IsInSubGroup() {
-			break
+			return outside
 		}
 	}
+}
+
+// TestVerifyNamesTheKey: where a proof is refused because of the key's points, the error says which.
+func TestVerifyNamesTheKey(t *testing.T) {
+	b := build(t, ecc.BLS12_381, samples.ByName("commitments"))
+	for want, spoil := range map[string]func(pk *gnark381.ProvingKey){
+		"the verifier's options": func(*gnark381.ProvingKey) {},
+		"points of G1.A": func(pk *gnark381.ProvingKey) {
+			pk.G1.A = slices.Clone(pk.G1.A)
+			pk.G1.A[0] = outsideOfSubgroup()
+		},
+		"points of G1.Z": func(pk *gnark381.ProvingKey) {
+			pk.G1.Z = slices.Clone(pk.G1.Z)
+			pk.G1.Z[0] = outsideOfSubgroup()
+		},
+	} {
+		pk := *b.pk.(*gnark381.ProvingKey)
+		spoil(&pk)
+		opts := []groth16.Option{groth16.WithVerify(b.vk)}
+		if want == "the verifier's options" {
+			opts = []groth16.Option{groth16.WithVerify(b.vk, gnark.WithVerifierHashToFieldFunction(sha256.New()))}
+		}
+		p, err := groth16.NewProver(nil, b.ccs, &pk, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Prove(t.Context(), b.witness(t, 3)); !errors.Is(err, groth16.ErrNotVerified) ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "msm key check") != strings.HasPrefix(want, "points") {
+			t.Errorf("%v, which should name %s", err, want)
+		}
+	}
+}
+
+// TestKeysWithBadPoints: points off the curve or outside of the subgroup are named.
+func TestKeysWithBadPoints(t *testing.T) {
+	pk := build(t, ecc.BLS12_381, samples.ByName("cubic")).pk.(*gnark381.ProvingKey)
+	outside := outsideOfSubgroup()
 	off := pk.G1.Z[2]
 	off.X.Double(&off.X)
 	for _, c := range []struct {

@@ -30,7 +30,6 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
-	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 var (
@@ -70,7 +69,7 @@ func TestConcurrent(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	for name, c := range map[string]struct{ callers, each int }{
 		"hints and tables": {4, 3},
-		"GKR":              {2, 2}, // their solvers take turns
+		"GKR":              {2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := build(t, ecc.BN254, samples.ByName(name))
@@ -437,26 +436,6 @@ func TestFallbackObeysContext(t *testing.T) {
 	}
 	defer p.Close()
 	if _, err := p.Prove(ctx, b.witness(t, 3)); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// TestWaitForTurnObeysContext cancels a proof that waits for the solver of another proof with GKR.
-func TestWaitForTurnObeysContext(t *testing.T) {
-	release, err := solve.TakeTurn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	b := build(t, ecc.BN254, samples.ByName("GKR"))
-	p, err := groth16.NewProver(nil, b.ccs, b.pk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := p.Prove(ctx, b.witness(t, 3)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 }

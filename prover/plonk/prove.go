@@ -1,8 +1,10 @@
 package plonk
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	gnark "github.com/consensys/gnark/backend"
@@ -77,6 +79,40 @@ func (p *prover[P, S]) pad(ctx context.Context) error {
 	k.padding, err = rest.MSM(ctx, ones)
 	p.key = &k
 	return err
+}
+
+// CheckKey looks whether all points are in the group of order r, and whether the Lagrange form is
+// of the same powers: the polynomial with the values r^i has one commitment by either.
+func (p *prover[P, S]) CheckKey(ctx context.Context) error {
+	for _, points := range []struct {
+		what string
+		of   []P
+	}{{"Kzg", p.parts.canonical}, {"KzgLagrange", p.parts.lagrange}} {
+		if err := resident.CheckPoints(ctx, p.engine, p.g1, points.what, points.of); err != nil {
+			return err
+		}
+	}
+	var r S
+	if err := p.fr.RandomNonzero(&r); err != nil {
+		return err
+	}
+	var byValues, byPowers *vector.Answer[P]
+	_, err := p.vectors.Repeat(ctx, p.engine, p.n, func(ctx context.Context, s *vector.Session[S]) error {
+		v, program := s.New(p.n), s.Program()
+		program.Powers(v, p.fr.One(), r)
+		byValues = vector.Commit(program, p.lagrange.Bases(), v)
+		program.Transform(v, v, vector.Transform[S]{Inverse: true})
+		byPowers = vector.Commit(program, p.canonical.Bases(), v)
+		return program.Run(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	one, other := byValues.Get(), byPowers.Get()
+	if !bytes.Equal(p.g1.Marshal(&one), p.g1.Marshal(&other)) {
+		return fmt.Errorf("%w: KzgLagrange is not the Lagrange form of Kzg", backend.ErrInvalidInput)
+	}
+	return nil
 }
 
 // Close frees what is resident after the proofs in flight.

@@ -83,3 +83,32 @@ func TestDamagedKeys(t *testing.T) {
 		t.Errorf("the last point: %v does not name it", err)
 	}
 }
+
+// TestVerifyNamesTheKey: where a proof is refused because of the key's points, the error says which.
+func TestVerifyNamesTheKey(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
+	for want, spoil := range map[string]func(pk *gnark254.ProvingKey){
+		"KzgLagrange is not the Lagrange form": func(pk *gnark254.ProvingKey) {
+			v := slices.Clone(pk.KzgLagrange.G1)
+			v[0], v[1] = v[1], v[0]
+			pk.KzgLagrange.G1 = v
+		},
+		"points of Kzg are": func(pk *gnark254.ProvingKey) {
+			v := slices.Clone(pk.Kzg.G1)
+			v[1].X.Double(&v[1].X)
+			pk.Kzg.G1 = v
+		},
+	} {
+		pk := *b.pk.(*gnark254.ProvingKey)
+		spoil(&pk)
+		p, err := plonk.NewProver(nil, b.ccs, &pk, plonk.WithVerify(b.vk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Prove(t.Context(), b.witness(t, 3)); !errors.Is(err, plonk.ErrNotVerified) ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "msm key check") {
+			t.Errorf("%v, which should name %s", err, want)
+		}
+	}
+}

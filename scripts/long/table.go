@@ -101,6 +101,13 @@ var tests = []test{
 		flags: "-batches 10000", record: "-soak",
 	},
 	{
+		name: "solve-library", takes: "15 min",
+		what: "solves circuits of gnark's library on four curves by pippin's solver and gnark's, each in a process of its own that must" +
+			" not die: right witnesses and spoiled ones; -matrix-cases ECDSA only those whose names begin so",
+		in: "./prover/internal/solve", tests: "^TestLibrary$", timeout: "2h", build: "-v",
+		flags: "-matrix", record: "-matrix-record", commit: "-matrix-commit",
+	},
+	{
 		name: "storm", takes: "1 min",
 		what: "swaps, kills and stops the plugin of an engine with 64 callers; -storm 10s is shorter, -backend plugin:cuda" +
 			" -plugins FOLDER has another plugin",

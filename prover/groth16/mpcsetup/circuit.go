@@ -39,7 +39,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 		return nil, nil, fmt.Errorf("%w: the constraint system is not an R1CS", backend.ErrInvalidInput)
 	case len(commitments) > mostCommitments:
 		return nil, nil, fmt.Errorf("%w: %d commitments, at most %d are possible", backend.ErrInvalidInput, len(commitments), mostCommitments)
-	case n < 2 || n&(n-1) != 0 || len(v.tau1) != 2*n-1 || len(v.tau2) != n || len(v.beta) != n:
+	case n < 1 || n&(n-1) != 0 || len(v.tau1) != 2*n-1 || len(v.tau2) != n || len(v.beta) != n:
 		return nil, nil, fmt.Errorf("%w: %d, %d, %d and %d powers belong to no domain", backend.ErrInvalidInput,
 			len(v.tau1), len(v.tau2), n, len(v.beta))
 	case sys.GetNbConstraints() > n:

@@ -601,3 +601,54 @@ func TestContributionIsWiped(t *testing.T) {
 	}
 	runtime.KeepAlive(slices.Concat(numbers))
 }
+
+// TestCeremonyOfOne: a ceremony for a circuit of one constraint is gnark's, as far as gnark has one:
+// its Verify panics, since no point has a factor of tau.
+func TestCeremonyOfOne(t *testing.T) {
+	c, ctx := mpcsetup.BN254, t.Context()
+	sample := samples.ByName("nothing private")
+	system := compile(t, ecc.BN254, sample).(*cs.R1CS)
+	if n := system.GetNbConstraints(); n != 1 {
+		t.Fatalf("the circuit has %d constraints", n)
+	}
+	theirs := bn254mpc.NewPhase1(1)
+	p := c.NewPhase1(1)
+	if !bytes.Equal(written(t, p), written(t, theirs)) {
+		t.Fatal("the beginning of phase 1 is not gnark's")
+	}
+	randomly(1, theirs.Contribute)
+	var all []*mpcsetup.Phase1[bn254.G1Affine, bn254.G2Affine, crypto.UpdateProof]
+	for i := range 2 {
+		if i == 0 {
+			randomly(1, func() { must(t, c.ContributePhase1(ctx, nil, p)) })
+		} else {
+			must(t, c.ContributePhase1(ctx, nil, p))
+		}
+		file := written(t, p)
+		if i == 0 && !bytes.Equal(file, written(t, theirs)) {
+			t.Error("another contribution than gnark's of the same randomness")
+		}
+		next, err := c.ReadPhase1(ctx, nil, bytes.NewReader(file))
+		must(t, err)
+		all = append(all, next)
+	}
+	beacon := []byte("a beacon")
+	commons, err := c.VerifyPhase1(ctx, nil, 1, beacon, all)
+	must(t, err)
+	for place := range 3 { // the proofs of tau, alpha and beta
+		file, other := written(t, all[0]), written(t, all[1])
+		const size = bn254.SizeOfG1AffineCompressed + bn254.SizeOfG2AffineCompressed
+		copy(file[place*size:(place+1)*size], other[place*size:])
+		bad, err := c.ReadPhase1(ctx, nil, bytes.NewReader(file))
+		must(t, err)
+		if err := c.VerifyPhase1Step(ctx, nil, c.NewPhase1(1), bad); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("another contribution's proof %d: %v", place, err)
+		}
+	}
+	q, _, err := c.InitializePhase2(ctx, nil, system, commons)
+	must(t, err)
+	must(t, c.ContributePhase2(ctx, nil, q))
+	pk, vk, err := c.VerifyPhase2(ctx, nil, system, commons, beacon, []*bn254mpc.Phase2{q})
+	must(t, err)
+	proves(t, ecc.BN254, sample, pk, vk)
+}

@@ -46,10 +46,10 @@ const (
 const largest = backend.MaxCount / 2
 
 // NewPhase1 returns what the first participant contributes to, for circuits of at most n
-// constraints. It panics unless n is a power of two and at least 2.
+// constraints. It panics unless n is a power of two and not too large.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) NewPhase1(n int) *Phase1[P1, P2, U] {
-	if n < 2 || n > largest || bits.OnesCount(uint(n)) != 1 {
-		panic(fmt.Sprintf("mpcsetup: a domain of %d elements: a power of two from 2 to %d is possible", n, largest))
+	if n < 1 || n > largest || bits.OnesCount(uint(n)) != 1 {
+		panic(fmt.Sprintf("mpcsetup: a domain of %d elements: a power of two from 1 to %d is possible", n, largest))
 	}
 	p := c.emptyPhase1()
 	g1, g2 := c.g1.Generator(), c.g2.Generator()
@@ -180,8 +180,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *
 	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
 	defer r.End()
 	n := r.Uint64("size of the domain")
-	if r.Err() == nil && (n < 2 || n > largest || bits.OnesCount64(n) != 1) {
-		r.Refuse("size of the domain: %d, a power of two from 2 to %d is possible", n, largest)
+	if r.Err() == nil && (n < 1 || n > largest || bits.OnesCount64(n) != 1) {
+		r.Refuse("size of the domain: %d, a power of two from 1 to %d is possible", n, largest)
 	}
 	if r.Err() != nil {
 		return v, r.Err()
@@ -279,16 +279,20 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Contex
 		if len(v.tau2) != len(w.tau2) {
 			return fmt.Errorf("%w: a domain of %d elements after one of %d", backend.ErrInvalidInput, len(w.tau2), len(v.tau2))
 		}
+		var tau []update[P1] // in a domain of one element no point has a factor of tau
+		if len(v.tau2) > 1 {
+			tau = []update[P1]{{v.tau1[1], w.tau1[1]}}
+		}
 		for i, of := range []struct {
 			what string
-			one  update[P1]
+			one  []update[P1]
 			two  []update[P2]
 		}{
-			{"tau", update[P1]{v.tau1[1], w.tau1[1]}, nil},
-			{"alpha", update[P1]{v.alpha[0], w.alpha[0]}, nil},
-			{"beta", update[P1]{v.beta[0], w.beta[0]}, []update[P2]{{v.beta2, w.beta2}}},
+			{"tau", tau, nil},
+			{"alpha", []update[P1]{{v.alpha[0], w.alpha[0]}}, nil},
+			{"beta", []update[P1]{{v.beta[0], w.beta[0]}}, []update[P2]{{v.beta2, w.beta2}}},
 		} {
-			if err := c.verify(&next.proofs[i], challenge, byte(i), []update[P1]{of.one}, of.two); err != nil {
+			if err := c.verify(&next.proofs[i], challenge, byte(i), of.one, of.two); err != nil {
 				return wrong(of.what, err)
 			}
 		}
@@ -306,8 +310,11 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Contex
 //	T = sum d_k r^i A_k[i]  and  R = sum d_k r^i A_k[i+1]
 //
 // must have the same ratio in both groups. One MSM for each vector is enough: R is T without its
-// first terms and with one more at the end, divided by r.
+// first terms and with one more at the end, divided by r. Vectors of one point are always powers.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) geometric(ctx context.Context, e *engine.Engine, v *powers[P1, P2], opts []Option) error {
+	if len(v.tau1) == 1 {
+		return nil
+	}
 	by, err := c.random(ctx, len(v.tau1))
 	if err != nil {
 		return err

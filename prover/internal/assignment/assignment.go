@@ -39,7 +39,7 @@ var ErrUndecided = errors.New("assignment: for gnark's solver to decide")
 // The errors that wrap ErrUndecided, and whose fault each is.
 var (
 	// ErrUnsupported is what this solver does not know: a system with blueprints that are
-	// not gnark's everyday ones, inputs of a wrong number, missing hints.
+	// not gnark's, inputs of a wrong number, missing hints.
 	ErrUnsupported = fmt.Errorf("%w: not supported", ErrUndecided)
 	// ErrUnsatisfied is a constraint that does not hold, or a hint of gnark's that fails:
 	// a witness that is wrong.
@@ -200,6 +200,8 @@ type run[S limbs, PS curves.Scalar[S]] struct {
 	sparse       bool
 	kinds        []kind
 	tables       []*table // by blueprint, of those that are lookups
+	gkrs         []gkr    // by blueprint
+	own          *Blueprints
 	hints        []hint[S, PS]
 	q            *big.Int
 	reducer[S]
@@ -233,6 +235,7 @@ const (
 	kindSparseMul
 	kindSparseBool
 	kindSparse
+	kindGKR
 )
 
 // kindOf knows the blueprints of gnark's frontends.
@@ -255,7 +258,7 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 	case *constraint.BlueprintGenericSparseR1C[constraint.U64]:
 		return kindSparse, sparse
 	}
-	return 0, false
+	return kindGKR, isGKR(b)
 }
 
 // solve finds the values of all wires from those of the inputs, public ones first (in
@@ -304,14 +307,23 @@ func begin[S limbs, PS curves.Scalar[S]](sys System[S], inputs []S, cfg solver.C
 	}
 	r.kinds = make([]kind, len(sys.Blueprints))
 	r.tables = make([]*table, len(sys.Blueprints))
+	gkrs := false
 	for i, b := range sys.Blueprints {
 		k, ok := kindOf(b, r.sparse)
 		if !ok {
 			return nil, fmt.Errorf("%w: blueprint %T", ErrUnsupported, b)
 		}
 		r.kinds[i] = k
+		gkrs = gkrs || k == kindGKR
 		if l, ok := b.(*constraint.BlueprintLookupHint[constraint.U64]); ok {
 			r.tables[i] = newTable(l.EntriesCalldata)
+		}
+	}
+	if gkrs {
+		r.own = Own(sys.Blueprints)
+		var err error
+		if r.gkrs, err = r.own.shapes(); err != nil {
+			return nil, err
 		}
 	}
 	for id, name := range sys.MHintsDependencies {
@@ -428,6 +440,9 @@ func (r *run[S, PS]) dismiss() {
 	r.Dismiss()
 	for _, w := range r.workers {
 		w.wipe()
+	}
+	if r.own != nil {
+		r.own.Wipe()
 	}
 }
 
@@ -573,6 +588,8 @@ func (w *worker[S, PS]) instruction(i uint32) error {
 		return w.sparseMul(row, data)
 	case kindSparseBool:
 		return w.sparseBool(row, data)
+	case kindGKR:
+		return w.gkr(in, data)
 	default:
 		return w.sparse1(row, data)
 	}

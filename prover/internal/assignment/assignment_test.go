@@ -334,9 +334,6 @@ func TestSameAsGnark(t *testing.T) {
 		for _, b := range builders {
 			t.Run(fmt.Sprint(s.id, " ", b.name), func(t *testing.T) {
 				for _, sample := range samples.All {
-					if sample.Name == "GKR" {
-						continue // gnark's
-					}
 					c := compile(t, s.id, b.make, sample.Circuit())
 					for seed := range int64(3) {
 						both(t, s, c, witnessOf(t, s.id, sample.Assign(s.id.ScalarField(), seed+2)))
@@ -444,6 +441,11 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// foreign is a blueprint of a user. No instruction is of it.
+type foreign struct {
+	constraint.BlueprintGenericHint
+}
+
 // TestRefused: what gnark's solver has to decide is left to it.
 func TestRefused(t *testing.T) {
 	s := everyCurve()[0]
@@ -455,9 +457,6 @@ func TestRefused(t *testing.T) {
 			c := compile(t, s.id, b.make, sample.Circuit())
 			w := witnessOf(t, s.id, sample.Assign(s.id.ScalarField(), -3))
 			want := assignment.ErrUnsatisfied
-			if sample.Name == "GKR" {
-				want = assignment.ErrUnsupported
-			}
 			if _, err := s.ours(t.Context(), c, w, same(c)...); !errors.Is(err, assignment.ErrUndecided) || !errors.Is(err, want) {
 				t.Errorf("%s %s: %v for a witness that is wrong or a system that is not known", b.name, sample.Name, err)
 			}
@@ -469,8 +468,14 @@ func TestRefused(t *testing.T) {
 		}
 		sample := samples.ByName("hints and tables")
 		c = compile(t, s.id, b.make, sample.Circuit())
-		if _, err := s.ours(t.Context(), c, witnessOf(t, s.id, sample.Assign(s.id.ScalarField(), 3))); !errors.Is(err, assignment.ErrUndecided) {
+		w := witnessOf(t, s.id, sample.Assign(s.id.ScalarField(), 3))
+		if _, err := s.ours(t.Context(), c, w); !errors.Is(err, assignment.ErrUndecided) {
 			t.Errorf("%v without a hint", err)
+		}
+		system := c.(*cs254.R1CS)
+		system.Blueprints = append(system.Blueprints, &foreign{})
+		if _, err := s.ours(t.Context(), c, w, same(c)...); !errors.Is(err, assignment.ErrUnsupported) {
+			t.Errorf("%v with a blueprint of a user", err)
 		}
 	}
 }

@@ -330,6 +330,8 @@ func (a *auditor) stays(in *constraint.PackedInstruction) bool {
 		return data[1] > batch
 	case kindR1C:
 		return data[0] > giant
+	case kindGKR:
+		return true
 	}
 	return false
 }

@@ -1,12 +1,32 @@
 package assignment
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"weak"
 
 	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
+
+	"github.com/pippin-zk/pippin/internal/curves"
 )
+
+// SolvedBy solves, and returns the blueprints that a run had for itself, after it.
+func SolvedBy[S limbs, PS curves.Scalar[S]](ctx context.Context, sys System[S], inputs []S, cfg solver.Config,
+	commit Commit[S]) ([]constraint.Blueprint, error) {
+	r, err := begin[S, PS](sys, inputs, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r.commit = commit
+	r.hire(cfg.NbTasks)
+	r.look()
+	r.fill(Over[S, PS](), sys, inputs)
+	err = r.all(ctx)
+	r.dismiss()
+	return r.own.List, err
+}
 
 // HintsOnElements returns the names of the hints that are computed on elements, but for those
 // of emulated numbers, which TestEmulatedHints calls.

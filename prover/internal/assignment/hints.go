@@ -14,6 +14,7 @@ import (
 // there is one.
 type hint[S limbs, PS curves.Scalar[S]] struct {
 	id      solver.HintID
+	name    string
 	f       solver.Hint
 	library bool // of gnark's, by its name
 	entry        // of one that is found in another way
@@ -38,7 +39,7 @@ func readCall(data []uint32) call {
 
 // newHint takes our way to the values of a hint that is in our library.
 func newHint[S limbs, PS curves.Scalar[S]](id solver.HintID, name string, f solver.Hint) hint[S, PS] {
-	h := hint[S, PS]{id: id, f: f, library: ofLibrary(name)}
+	h := hint[S, PS]{id: id, name: name, f: f, library: ofLibrary(name)}
 	if !Knows(f, name) {
 		return h
 	}
@@ -142,7 +143,7 @@ func (b *integers[S]) wipe() {
 // integers calls a hint with big integers. Integer i of a worker has the i-th part of
 // its words, or storage of its own, so that outputs never share storage with inputs.
 // An error of a hint of gnark's library is for gnark's solver to tell: it has other words
-// for some.
+// for some, and finds a constraint that does not hold before a hint that panics because of it.
 func (w *worker[S, PS]) integers(h *hint[S, PS], c *call) (err error) {
 	b := &w.big
 	var zero S
@@ -175,7 +176,7 @@ func (w *worker[S, PS]) integers(h *hint[S, PS], c *call) (err error) {
 	for _, v := range out {
 		v.SetUint64(0)
 	}
-	if err := w.called(h.f, in, out); err != nil {
+	if err := callHint(h.name, h.f, w.q, in, out); err != nil {
 		if h.library {
 			err = fmt.Errorf("%w: %v", ErrUnsatisfied, err)
 		}
@@ -188,14 +189,4 @@ func (w *worker[S, PS]) integers(h *hint[S, PS], c *call) (err error) {
 		}
 	}
 	return nil
-}
-
-// called calls a hint. A panic of it is an error.
-func (w *worker[S, PS]) called(f solver.Hint, in, out []*big.Int) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("hint %s panicked: %v", solver.GetHintName(f), p)
-		}
-	}()
-	return f(w.q, in, out)
 }

@@ -201,6 +201,7 @@ type problem struct {
 	sys     *constraint.System
 	kinds   []kind
 	tables  []*table
+	gkrs    []gkr
 	known   map[solver.HintID]entry // hints that are found in another way
 	foreign map[solver.HintID]bool  // hints that are not of gnark's library
 	square  int                     // of an element's length, in that of four words
@@ -254,7 +255,7 @@ func newPlanner[S limbs, PS curves.Scalar[S]](r *run[S, PS]) *planner {
 		known[h.id] = h.entry
 	}
 	return &planner{problem: problem{
-		sys: r.sys, kinds: r.kinds, tables: r.tables, known: known, foreign: foreignHints(r.sys), square: len(e) * len(e) / 16,
+		sys: r.sys, kinds: r.kinds, tables: r.tables, gkrs: r.gkrs, known: known, foreign: foreignHints(r.sys), square: len(e) * len(e) / 16,
 		inputs: uint32(len(r.sys.Public) + len(r.sys.Secret)), end: int32(len(r.sys.Levels)),
 	}}
 }
@@ -281,6 +282,8 @@ func (p *problem) worth(in *constraint.PackedInstruction) int {
 		return inverse + int(data[1])
 	case kindR1C:
 		return 1 + int(data[0])*p.square/(everyday/2)
+	case kindGKR:
+		return 32 * (int(data[0]) + int(p.gkrs[in.BlueprintID].outputs))
 	}
 	return 1
 }
@@ -380,6 +383,12 @@ func (p *problem) visit(in *constraint.PackedInstruction, f func(wire uint32, ou
 		for i := range terms {
 			p.wire(data[5+2*i], reads)
 		}
+	case kindGKR:
+		g := &p.gkrs[in.BlueprintID]
+		for rest := data[g.inputs:data[0]]; len(rest) > 0; {
+			rest = p.terms(rest, reads)
+		}
+		outputs(in.WireOffset, in.WireOffset+g.outputs)
 	case kindSparseBool: // sets no wire, and is a check
 	default:
 		for _, wire := range data[:3] {
@@ -410,7 +419,7 @@ func (p *planner) setters() (roles []role) {
 }
 
 // stays reports whether an instruction keeps its level: hints of users, which may rely on
-// gnark's order, and what is work for all processors.
+// gnark's order, what is work for all processors, and GKR's, which read what others kept.
 func (p *problem) stays(in *constraint.PackedInstruction) bool {
 	data := p.sys.CallData[in.StartCallData:]
 	switch p.kinds[in.BlueprintID] {
@@ -421,6 +430,8 @@ func (p *problem) stays(in *constraint.PackedInstruction) bool {
 		return data[1] > batch
 	case kindR1C:
 		return data[0] > giant
+	case kindGKR:
+		return true
 	}
 	return false
 }

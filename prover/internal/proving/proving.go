@@ -105,6 +105,9 @@ type Scheme[P any] interface {
 	Prove(context.Context, constraint.ConstraintSystem, witness.Witness, *gnark.ProverConfig) (P, error)
 	// In is the key in another engine.
 	In(context.Context, *engine.Engine) (Scheme[P], error)
+	// CheckKey returns backend.ErrInvalidInput that names what is wrong with the key's points, nil if
+	// they may be right. The engine computes that; it takes as long as some proofs.
+	CheckKey(context.Context) error
 	Close() error
 }
 
@@ -195,10 +198,18 @@ func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.Constra
 		return none, fmt.Errorf("proving again in this process: %w (the first proof: %w)", err, refused)
 	}
 	if err := k.opts.Verify(proof, w); err != nil {
-		return none, fmt.Errorf("%w, not when it is made again in this process either: %w (are the "+
-			"verifier's options the prover's?)", ErrNotVerified, err)
+		return none, k.notVerified(ctx, err)
 	}
 	return proof, nil
+}
+
+// notVerified returns the error of a proof that was refused again, and says whether the key is why.
+func (k *Key[P]) notVerified(ctx context.Context, refused error) error {
+	why := "are the verifier's options the prover's?"
+	if err := k.here(ctx, func(s Scheme[P]) error { return s.CheckKey(ctx) }); errors.Is(err, backend.ErrInvalidInput) {
+		why = fmt.Sprintf("the proving key: %v; msm key check finds points that are wrong in a key's file", err)
+	}
+	return fmt.Errorf("%w, not when it is made again in this process either: %w (%s)", ErrNotVerified, refused, why)
 }
 
 // ProveAll yields the proof of each witness, or its error, in the order of the
@@ -257,18 +268,27 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem,
 
 // again makes a proof again, in this process.
 func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness,
-	cfg *gnark.ProverConfig) (none P, err error) {
+	cfg *gnark.ProverConfig) (proof P, err error) {
+	err = k.here(ctx, func(s Scheme[P]) (err error) {
+		proof, err = s.Prove(ctx, ccs, w, cfg)
+		return err
+	})
+	return proof, err
+}
+
+// here calls do with the key in an engine in this process.
+func (k *Key[P]) here(ctx context.Context, do func(Scheme[P]) error) error {
 	e, err := resident.Open(ctx)
 	if err != nil {
-		return none, err
+		return err
 	}
 	defer e.Close()
 	s, err := k.scheme.In(ctx, e)
 	if err != nil {
-		return none, err
+		return err
 	}
 	defer s.Close()
-	return s.Prove(ctx, ccs, w, cfg)
+	return do(s)
 }
 
 // begin enters a call, unless the key is closed.

@@ -48,6 +48,7 @@ func (s *scheme) Prove(ctx context.Context, _ constraint.ConstraintSystem, w wit
 }
 
 func (s *scheme) In(context.Context, *engine.Engine) (Scheme[int], error) { return s, nil }
+func (s *scheme) CheckKey(context.Context) error                          { return nil }
 func (s *scheme) Close() error                                            { return nil }
 
 func key(t *testing.T, s *scheme) *Key[int] {

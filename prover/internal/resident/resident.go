@@ -57,6 +57,37 @@ func Load[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S],
 	return &Table[P, S]{ops, points, bases}, nil
 }
 
+// checked is how many points CheckPoints checks at a time.
+const checked = 1 << 18
+
+// CheckPoints returns backend.ErrInvalidInput if a point is not on its curve or not in the group of
+// order r. what names the points.
+func CheckPoints[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S], what string, points []P) error {
+	element := backend.PointOf(ops.Group.Curve(), ops.Group.Group())
+	for lo := 0; lo < len(points); lo += checked {
+		some := points[lo:min(lo+checked, len(points))]
+		space := engine.Space{Elements: backend.Elements{Element: element, Count: len(some)}}
+		bad := 0
+		_, err := e.Repeat(ctx, space, func(ctx context.Context, s *engine.Session) error {
+			all := backend.Range{Space: s.Space(), Count: len(some)}
+			out, err := s.Run(ctx, []backend.Step{
+				backend.Write{Dst: all, Input: backend.Input{Bytes: layout.Bytes(some)}}, backend.CheckPoints{Src: all, Subgroup: true},
+			})
+			if err == nil {
+				bad, _, err = backend.CheckedPoints(out[1])
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case bad > 0:
+			return fmt.Errorf("%w: points of %s are not in the group of order r", backend.ErrInvalidInput, what)
+		}
+	}
+	return nil
+}
+
 // Len returns the number of bases.
 func (t *Table[P, S]) Len() int { return len(t.points) }
 

@@ -5,6 +5,7 @@ package solve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/consensys/gnark/logger"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 )
@@ -37,20 +39,12 @@ type System[S any] struct {
 	Gnark func([]constraint.Blueprint, witness.Witness, ...solver.Option) (*assignment.Solution[S], error)
 }
 
-// turn serialises the solvers of all circuits with GKR: a constraint system
-// may serve several provers.
+// turn serialises gnark's solvers of circuits with blueprints that cannot be copied: a constraint
+// system may serve several provers.
 var turn = semaphore.NewWeighted(1)
 
-// TakeTurn waits for the turn that solvers of circuits with GKR take.
-func TakeTurn(ctx context.Context) (release func(), err error) {
-	if err := turn.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	return func() { turn.Release(1) }, nil
-}
-
 // Run solves for one witness; commit is what the circuit's commitments call. What our
-// own solver does not decide gnark's does: circuits with GKR, and witnesses with which a
+// own solver does not decide gnark's does: blueprints of users, and witnesses with which a
 // constraint does not hold, of which it says what is wrong. Hints are called twice then.
 // That is a phase of its own, one for defects of our solver, which are a warning too, once in
 // a process. The caller wipes the solution, and gives it back.
@@ -106,36 +100,34 @@ func Defects() int64 { return defects.Load() }
 // LeftToGnark returns how many solutions were found by gnark's solver and not by ours.
 func LeftToGnark() int64 { return leftToGnark.Load() }
 
-// gnark has gnark's solver solve, and leaves the system alone so that others may
-// solve it at the same time. That solver keeps no state in a system, except
-// in blueprints that are constraint.BlueprintStateful: two solvers at once would
-// see each other's values there. Lookup tables, which nearly every such circuit
-// has, are blueprints that can be copied, so that each solver gets its own. For
-// any other stateful blueprint (GKR) solvers take turns; only that wait ends
-// with the context.
+// gnark has gnark's solver solve, and leaves the system alone so that others may solve it at the
+// same time. That solver keeps no state in a system, except in blueprints that are
+// constraint.BlueprintStateful: two solvers at once would see each other's values there. Those of
+// gnark's library can be copied, so that each solver has its own, which is wiped. For any other
+// one solvers take turns; only that wait ends with the context.
+//
+// No witness can make gnark's solver end the process: hints are guarded, and one task solves in
+// this goroutine, where a panic is an error.
 func (s System[S]) gnark(ctx context.Context, w witness.Witness, opts []solver.Option) (*assignment.Solution[S], error) {
-	own, turns := s.Blueprints, false
-	for i, b := range s.Blueprints {
-		switch b := b.(type) {
-		case *constraint.BlueprintLookupHint[constraint.U64]:
-			if &own[0] == &s.Blueprints[0] {
-				own = slices.Clone(own)
-			}
-			// The entries are what solving needs; the rest of the type's state
-			// is the solver's own, or was needed for compiling.
-			own[i] = &constraint.BlueprintLookupHint[constraint.U64]{EntriesCalldata: b.EntriesCalldata}
-		case constraint.BlueprintStateful[constraint.U64]:
-			turns = true
-		}
-	}
-	if turns {
-		release, err := TakeTurn(ctx)
-		if err != nil {
+	own := assignment.Own(s.Blueprints)
+	defer own.Wipe()
+	if own.Shared {
+		if err := turn.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
-		defer release()
+		defer turn.Release(1)
 	}
-	return s.Gnark(own, w, opts...)
+	return s.guarded(own.List, w, append(opts, assignment.Guarded(s.System.System), solver.WithNbTasks(1)))
+}
+
+// guarded calls gnark's solver. A panic of it is an error.
+func (s System[S]) guarded(b []constraint.Blueprint, w witness.Witness, opts []solver.Option) (sol *assignment.Solution[S], err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			sol, err = nil, fmt.Errorf("%w: gnark's solver panicked: %v", backend.ErrInvalidInput, p)
+		}
+	}()
+	return s.Gnark(b, w, opts...)
 }
 
 // Hashing is held around hash functions that the user gave: options of several
