@@ -31,6 +31,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/internal/crew"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // ErrUndecided is wrapped by the errors of what gnark's solver has to decide.
@@ -242,8 +243,6 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 		return kindHint, true
 	case *constraint.BlueprintLookupHint[constraint.U64]:
 		return kindLookup, true
-	case *constraint.BlueprintBatchInverse[constraint.U64]:
-		return kindInverses, true
 	case *constraint.BlueprintGenericR1C:
 		return kindR1C, !sparse
 	case *constraint.BlueprintSparseR1CAdd[constraint.U64]:
@@ -255,7 +254,7 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 	case *constraint.BlueprintGenericSparseR1C[constraint.U64]:
 		return kindSparse, sparse
 	}
-	return 0, false
+	return kindInverses, versions.IsBatchInverse(b)
 }
 
 // solve finds the values of all wires from those of the inputs, public ones first (in

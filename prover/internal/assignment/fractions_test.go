@@ -36,7 +36,9 @@ func (c *emulatedCall[T]) Define(api frontend.API) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = f.NewHintGeneric(c.hint, 4, 4, nil, []*emu.Element[T]{&c.S, &c.Lambda})
+	_, _, err = any(f).(interface { // not in gnark v0.13, which has no such hints either
+		NewHintGeneric(solver.Hint, int, int, []frontend.Variable, []*emu.Element[T]) ([]frontend.Variable, []*emu.Element[T], error)
+	}).NewHintGeneric(c.hint, 4, 4, nil, []*emu.Element[T]{&c.S, &c.Lambda})
 	return err
 }
 
@@ -94,7 +96,7 @@ func TestHintsSayWhatGnarksSay(t *testing.T) {
 	}
 	slow := 0
 	for name, e := range library {
-		if e.quick == nil {
+		if e.quick == nil || !has(name) {
 			continue
 		}
 		slow++
