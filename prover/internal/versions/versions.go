@@ -6,7 +6,6 @@
 //
 //	gnark-crypto below v0.20  fft.WithCache: backends share tables (backend/cpu, shared)
 //	                          utils.BitReverse: merge.BitReverse, of elements of any type
-//	                          algebra/lattice: only tests compare with it (examples/lattice)
 //	gnark below v0.15         constraint.BlueprintBatchInverse: IsBatchInverse knows it by name
 //	                          GKR has hints, which only gnark's solver has, and no
 //	                          blueprints: either is left to that solver
