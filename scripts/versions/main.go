@@ -1,0 +1,58 @@
+// Command versions runs the provers' own tests with the versions of gnark and gnark-crypto that
+// programs have, each in place of those that go.mod asks for.
+//
+//	go run ./scripts/versions short          the oldest, v0.14 and the newest, on BN254: what CI runs
+//	go run ./scripts/versions record         all of them on four curves, and writes bench/results/versions.jsonl
+//	go run ./scripts/versions one GNARK GNARK-CRYPTO [GO-TEST-ARGUMENTS]
+//	go run ./scripts/versions table          prints the tables of docs/howto/versions.md from the record
+//
+// With each version the library and its tests are compiled, and the tests compare with that version:
+// proofs byte for byte, solutions and hints bit for bit, keys and their files. record also has every
+// version read what every other wrote: keys, systems, witnesses and proofs.
+//
+// It needs the module proxy. record takes an hour or two on two processors, most of it compiling.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pippin-zk/pippin/scripts/internal/tree"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "versions: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("say short, record, one or table")
+	}
+	root, err := tree.Root()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "versions-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	switch {
+	case args[0] == "short" && len(args) == 1:
+		return short(root, work)
+	case args[0] == "record" && len(args) == 1:
+		return record(root, work)
+	case args[0] == "one" && len(args) > 2:
+		return one(root, work, pair{args[1], args[2]}, args[3:])
+	case args[0] == "table" && len(args) == 1:
+		text, err := tables(filepath.Join(root, file))
+		fmt.Print(text)
+		return err
+	}
+	return fmt.Errorf("%q is neither short, record, one nor table with what it takes", args)
+}
