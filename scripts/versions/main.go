@@ -2,7 +2,8 @@
 // programs have, each in place of those that go.mod asks for.
 //
 //	go run ./scripts/versions short          the oldest, v0.14 and the newest, on BN254: what CI runs
-//	go run ./scripts/versions record         all of them on four curves, and writes bench/results/versions.jsonl
+//	go run ./scripts/versions record         all of them on four curves, into bench/results/versions.jsonl
+//	go run ./scripts/versions record -short  the same on BN254
 //	go run ./scripts/versions one GNARK GNARK-CRYPTO [GO-TEST-ARGUMENTS]
 //	go run ./scripts/versions table          prints the tables of docs/howto/versions.md from the record
 //
@@ -10,7 +11,8 @@
 // proofs byte for byte, solutions and hints bit for bit, keys and their files. record also has every
 // version read what every other wrote: keys, systems, witnesses and proofs.
 //
-// It needs the module proxy. record takes an hour or two on two processors, most of it compiling.
+// It needs the module proxy. record takes an hour or two on two processors, most of it compiling; one
+// that was interrupted goes on at the same commit.
 package main
 
 import (
@@ -47,6 +49,8 @@ func run(args []string) error {
 		return short(root, work)
 	case args[0] == "record" && len(args) == 1:
 		return record(root, work)
+	case args[0] == "record" && len(args) == 2 && args[1] == "-short":
+		return record(root, work, args[1])
 	case args[0] == "one" && len(args) > 2:
 		return one(root, work, pair{args[1], args[2]}, args[3:])
 	case args[0] == "table" && len(args) == 1:

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type head struct {
 	Commit  string `json:"commit"`
 	Go      string `json:"go"`
 	Machine string `json:"machine"`
+	Short   bool   `json:"short"` // the tests ran with -short
 }
 
 // line is what a pair was tested for, or what of another's files it read.
@@ -31,15 +33,17 @@ type line struct {
 	Gnark   string `json:"gnark"`
 	Crypto  string `json:"crypto"`
 	What    string `json:"what"`
+	In      string `json:"in,omitempty"`
 	Tests   int    `json:"tests,omitempty"`
 	Skipped int    `json:"skipped,omitempty"`
 	From    string `json:"from,omitempty"` // the gnark that wrote the files
 	Error   string `json:"error,omitempty"`
 }
 
-// record tests all pairs, has them exchange files, and writes the record.
-func record(root, work string) error {
-	if err := tree.Command(root, "git", "diff", "--quiet", "HEAD").Run(); err != nil {
+// record tests all pairs, has them exchange files, and writes the record. What the record of the
+// same commit has already is not tested again.
+func record(root, work string, short ...string) error {
+	if err := tree.Command(root, "git", "diff", "--quiet", "HEAD", "--", ":!"+file).Run(); err != nil {
 		return errors.New("commit first: the record names the commit")
 	}
 	commit, err := tree.Commit(root)
@@ -47,25 +51,64 @@ func record(root, work string) error {
 		return err
 	}
 	m := measured.ThisMachine(commit)
-	var text bytes.Buffer
-	out := json.NewEncoder(&text)
-	if err := out.Encode(head{time.Now().UTC().Format(time.DateOnly), commit[:12], runtime.Version(),
-		fmt.Sprintf("%d x %s", m.Cores, m.CPU)}); err != nil {
+	now := head{time.Now().UTC().Format(time.DateOnly), commit[:12], runtime.Version(),
+		fmt.Sprintf("%d x %s", m.Cores, m.CPU), len(short) > 0}
+	to := filepath.Join(root, file)
+	was, lines, err := read(to)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
+	}
+	if was.Commit != now.Commit || was.Short != now.Short {
+		lines = nil
 	}
 	for _, p := range pairs {
 		for _, t := range tests {
-			n, err := p.test(root, work, t)
+			if slices.ContainsFunc(lines, func(l line) bool { return l.Gnark == p.Gnark && l.In == t.in }) {
+				continue
+			}
+			n, err := p.test(root, work, t, short...)
 			if err != nil {
 				return err
 			}
-			if err := out.Encode(line{Gnark: p.Gnark, Crypto: p.Crypto, What: t.what, Tests: n.Tests, Skipped: n.Skipped}); err != nil {
+			lines = append(lines, line{Gnark: p.Gnark, Crypto: p.Crypto, What: t.what, In: t.in, Tests: n.Tests, Skipped: n.Skipped})
+			if err := write(to, now, lines); err != nil {
 				return err
 			}
 		}
 	}
-	lines, err := exchange(root, work)
+	exchanged, err := exchange(root, work)
 	if err != nil {
+		return err
+	}
+	lines = slices.DeleteFunc(lines, func(l line) bool { return l.From != "" })
+	return write(to, now, append(lines, exchanged...))
+}
+
+// read reads a record.
+func read(file string) (h head, lines []line, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return h, nil, err
+	}
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	if err := json.Unmarshal(first, &h); err != nil {
+		return h, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for text := range bytes.Lines(rest) {
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return h, nil, fmt.Errorf("%s: %w", file, err)
+		}
+		lines = append(lines, l)
+	}
+	return h, lines, nil
+}
+
+// write writes a record.
+func write(file string, h head, lines []line) error {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	if err := out.Encode(h); err != nil {
 		return err
 	}
 	for _, l := range lines {
@@ -73,7 +116,7 @@ func record(root, work string) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(root, file), text.Bytes(), 0o644)
+	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
 // exchange has every pair write files and every pair read them.
@@ -126,18 +169,9 @@ func (p pair) write(root, work string) error {
 
 // tables returns the tables of a record.
 func tables(record string) (string, error) {
-	text, err := os.ReadFile(record)
+	_, lines, err := read(record)
 	if err != nil {
 		return "", err
-	}
-	var lines []line
-	_, rest, _ := bytes.Cut(text, []byte("\n"))
-	for text := range bytes.Lines(rest) {
-		var l line
-		if err := json.Unmarshal(text, &l); err != nil {
-			return "", fmt.Errorf("%s: %w", record, err)
-		}
-		lines = append(lines, l)
 	}
 	return tested(lines) + "\n" + exchanged(lines), nil
 }

@@ -20,19 +20,17 @@ type pair struct{ Gnark, Crypto string }
 
 func (p pair) String() string { return p.Gnark + " with " + p.Crypto }
 
-// pairs are the released minor versions, the first ones and the last of each that the proxy has.
+// pairs are the minor versions that were released. v0.16.3 with v0.21.0 is what go test work tests.
 var pairs = []pair{
 	{"v0.13.0", "v0.18.0"}, // what go.mod asks for
-	{"v0.14.0", "v0.19.0"},
 	{"v0.14.0", "v0.19.2"},
 	{"v0.15.0", "v0.20.1"},
 	{"v0.16.0", "v0.21.0"},
-	{"v0.16.3", "v0.21.0"},
 	{"v0.16.3", "v0.22.0"},
 }
 
 // quick are the pairs of CI.
-var quick = []pair{pairs[0], pairs[2], pairs[len(pairs)-1]}
+var quick = []pair{pairs[0], pairs[1], pairs[len(pairs)-1]}
 
 // tests are what compares with gnark: the rows of the table.
 var tests = []test{
