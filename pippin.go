@@ -14,6 +14,7 @@ package pippin
 
 import (
 	"context"
+	"os"
 
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/inuse"
@@ -31,10 +32,17 @@ import (
 //	daemon:PATH  one with the daemon at that socket
 //
 // It is engine.New with cfg.Open set, unless the caller did: package engine knows
-// no backend, so that a program links only those that it opens.
+// no backend, so that a program links only those that it opens. Where the caller names no
+// backend it is that in PIPPIN_BACKEND, as in a woven program; none there, or no such
+// variable, is cpu.
 func New(ctx context.Context, cfg engine.Config) (*engine.Engine, error) {
 	if cfg.Open == nil {
 		cfg.Open = Opener(Options{Log: cfg.Log})
+	}
+	if cfg.Backend == "" {
+		if name := os.Getenv("PIPPIN_BACKEND"); name != "none" {
+			cfg.Backend = name
+		}
 	}
 	return engine.New(ctx, cfg)
 }

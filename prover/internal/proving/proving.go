@@ -14,11 +14,13 @@ import (
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // ErrNotVerified is wrapped by the error of a proof that did not verify even when
@@ -116,6 +118,25 @@ type Streamer[P any] interface {
 	Stream(ctx context.Context) Scheme[P]
 }
 
+// configOf returns what gnark makes of options. Of the one for icicle it says what to do instead: as an
+// error from gnark v0.15 on, whose own error names another package, before as a warning, once.
+func configOf(opts []gnark.ProverOption) (gnark.ProverConfig, error) {
+	const instead = "leave out WithIcicleAcceleration: what pippin.Use opens computes (docs/howto/from-icicle-gnark.md)"
+	cfg, err := gnark.NewProverConfig(opts...)
+	if err != nil && versions.AsksForIcicle(opts) {
+		return cfg, fmt.Errorf("%w: %s", backend.ErrInvalidInput, instead)
+	}
+	warnIcicle.Do(func() {
+		if versions.AsksForIcicle(opts) {
+			log := logger.Logger()
+			log.Warn().Msg(instead)
+		}
+	})
+	return cfg, err
+}
+
+var warnIcicle sync.Once
+
 // Key is a key in an engine, with the options for its proofs. Safe for concurrent use.
 type Key[P any] struct {
 	engine *engine.Engine
@@ -175,7 +196,7 @@ func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.Constra
 	defer k.calls.Done()
 	ctx, end := k.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseProve})
 	defer func() { end(err) }()
-	cfg, err := gnark.NewProverConfig(append(slices.Clone(k.opts.Prover), opts...)...)
+	cfg, err := configOf(append(slices.Clone(k.opts.Prover), opts...))
 	if err != nil {
 		return none, fmt.Errorf("prover options: %w", err)
 	}

@@ -13,11 +13,14 @@ package versions
 
 import (
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/consensys/gnark"
+	"github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/constraint"
 )
 
@@ -75,4 +78,13 @@ func IsBatchInverse(b constraint.Blueprint) bool {
 	t = t.Elem()
 	return t.PkgPath() == module+"/constraint" &&
 		t.Name() == "BlueprintBatchInverse["+module+"/constraint.U64]"
+}
+
+// AsksForIcicle reports whether gnark's WithIcicleAcceleration is among options. It is asked when
+// options are wrong, and once in a process: below v0.15 that option says nothing here.
+func AsksForIcicle(opts []backend.ProverOption) bool {
+	return slices.ContainsFunc(opts, func(o backend.ProverOption) bool {
+		f := runtime.FuncForPC(reflect.ValueOf(o).Pointer())
+		return f != nil && strings.Contains(f.Name(), ".WithIcicleAcceleration")
+	})
 }

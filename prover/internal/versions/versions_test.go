@@ -5,6 +5,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/field/koalabear"
+	"github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/constraint"
 	cs254 "github.com/consensys/gnark/constraint/bn254"
 	cskoala "github.com/consensys/gnark/constraint/koalabear"
@@ -59,6 +60,22 @@ func TestIsBatchInverse(t *testing.T) {
 type byValue struct{ constraint.Blueprint }
 
 type BlueprintBatchInverse[E constraint.Element] struct{ constraint.Blueprint }
+
+// TestAsksForIcicle finds the option by its name, wherever it stands.
+func TestAsksForIcicle(t *testing.T) {
+	other := backend.WithSolverOptions()
+	for _, c := range []struct {
+		opts []backend.ProverOption
+		want bool
+	}{
+		{nil, false}, {[]backend.ProverOption{other}, false},
+		{[]backend.ProverOption{other, backend.WithIcicleAcceleration()}, true},
+	} {
+		if AsksForIcicle(c.opts) != c.want {
+			t.Errorf("%d options: not %v", len(c.opts), c.want)
+		}
+	}
+}
 
 // TestCompared: the version of the tests is one that was compared, unless a module stands in its place.
 func TestCompared(t *testing.T) {
