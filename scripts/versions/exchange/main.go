@@ -28,11 +28,11 @@ import (
 	"github.com/consensys/gnark/std/rangecheck"
 	"github.com/consensys/gnark/test/unsafekzg"
 
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
-
-var curves = []ecc.ID{ecc.BN254, ecc.BLS12_377, ecc.BLS12_381, ecc.BW6_761}
 
 // circuit has hints, a lookup table, range checks and, on all of them, a commitment.
 type circuit struct {
@@ -76,9 +76,9 @@ func run(args []string) error {
 	logger.Disable()
 	switch {
 	case len(args) == 2 && args[0] == "write":
-		for _, curve := range curves {
-			if err := write(args[1], curve); err != nil {
-				return fmt.Errorf("%s: %w", curve, err)
+		for _, c := range backend.Curves() {
+			if err := write(args[1], curves.ID(c)); err != nil {
+				return fmt.Errorf("%s: %w", c, err)
 			}
 		}
 		return nil
@@ -149,9 +149,9 @@ func readAll(folder string) error {
 	out := json.NewEncoder(os.Stdout)
 	for _, k := range kinds {
 		var failed error
-		for _, curve := range curves {
-			if err := guarded(func() error { return k.read(&files{folder, curve}) }); err != nil && failed == nil {
-				failed = fmt.Errorf("%s: %w", curve, err)
+		for _, c := range backend.Curves() {
+			if err := guarded(func() error { return k.read(&files{folder, curves.ID(c)}) }); err != nil && failed == nil {
+				failed = fmt.Errorf("%s: %w", c, err)
 			}
 		}
 		r := result{What: k.what}
