@@ -149,6 +149,10 @@ func (s on[P, S, O, B, PK, VK, SRS]) equals(t *testing.T, e *engine.Engine, n in
 		before := append([]S{}, p...)
 		c, err := k.Commit(ctx, p, 1)
 		want, wantErr := s.commit(p, pk)
+		if size == 0 && wantErr != nil { // gnark-crypto below v0.20
+			same("commitment to nothing", c, err, want, nil)
+			continue
+		}
 		same("commitment", c, err, want, wantErr)
 		c, err = k.Committer(ctx).Commit(p)
 		same("the Committer's commitment", c, err, want, wantErr)

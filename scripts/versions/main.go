@@ -4,6 +4,7 @@
 //	go run ./scripts/versions short          the oldest, v0.14 and the newest, on BN254: what CI runs
 //	go run ./scripts/versions record         all of them on four curves, into bench/results/versions.jsonl
 //	go run ./scripts/versions record -short  the same on BN254
+//	go run ./scripts/versions files          only the files that versions read of each other, as a table
 //	go run ./scripts/versions one GNARK GNARK-CRYPTO [GO-TEST-ARGUMENTS]
 //	go run ./scripts/versions table          prints the tables of docs/howto/versions.md from the record
 //
@@ -33,7 +34,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say short, record, one or table")
+		return errors.New("say short, record, files, one or table")
 	}
 	root, err := tree.Root()
 	if err != nil {
@@ -51,6 +52,15 @@ func run(args []string) error {
 		return record(root, work)
 	case args[0] == "record" && len(args) == 2 && args[1] == "-short":
 		return record(root, work, args[1])
+	case args[0] == "files" && len(args) == 1:
+		lines, err := exchange(root, work)
+		for _, l := range lines {
+			if l.Error != "" {
+				fmt.Printf("gnark %s of %s: %s: %s\n", l.Gnark, l.From, l.What, l.Error)
+			}
+		}
+		fmt.Print(exchanged(lines))
+		return err
 	case args[0] == "one" && len(args) > 2:
 		return one(root, work, pair{args[1], args[2]}, args[3:])
 	case args[0] == "table" && len(args) == 1:
@@ -58,5 +68,5 @@ func run(args []string) error {
 		fmt.Print(text)
 		return err
 	}
-	return fmt.Errorf("%q is neither short, record, one nor table with what it takes", args)
+	return fmt.Errorf("%q is neither short, record, files, one nor table with what it takes", args)
 }

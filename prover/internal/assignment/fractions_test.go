@@ -3,6 +3,7 @@ package assignment
 import (
 	"crypto/rand"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -36,9 +37,14 @@ func (c *emulatedCall[T]) Define(api frontend.API) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = any(f).(interface { // not in gnark v0.13, which has no such hints either
-		NewHintGeneric(solver.Hint, int, int, []frontend.Variable, []*emu.Element[T]) ([]frontend.Variable, []*emu.Element[T], error)
-	}).NewHintGeneric(c.hint, 4, 4, nil, []*emu.Element[T]{&c.S, &c.Lambda})
+	// gnark v0.13, which has no such hints, does not have this method, and v0.16 has options more.
+	in := []any{c.hint, 4, 4, []frontend.Variable(nil), []*emu.Element[T]{&c.S, &c.Lambda}}
+	args := make([]reflect.Value, len(in))
+	for i, v := range in {
+		args[i] = reflect.ValueOf(v)
+	}
+	out := reflect.ValueOf(f).MethodByName("NewHintGeneric").Call(args)
+	err, _ = out[2].Interface().(error)
 	return err
 }
 
