@@ -8,7 +8,8 @@
 //	go run ./scripts/versions one GNARK GNARK-CRYPTO [GO-TEST-ARGUMENTS]
 //	go run ./scripts/versions table          prints the tables of docs/howto/versions.md from the record
 //
-// With each version the library and its tests are compiled, and the tests compare with that version:
+// With each version a program that imports the provers keeps it through go mod tidy, and
+// compiles. The provers' tests are compiled, and compare with that version:
 // proofs byte for byte, solutions and hints bit for bit, keys and their files. record also has every
 // version read what every other wrote: keys, systems, witnesses and proofs.
 //

@@ -62,6 +62,9 @@ func record(root, work string, short ...string) error {
 		lines = nil
 	}
 	for _, p := range pairs {
+		if err := p.kept(root, work); err != nil {
+			return err
+		}
 		for _, t := range tests {
 			if slices.ContainsFunc(lines, func(l line) bool { return l.Gnark == p.Gnark && l.In == t.in }) {
 				continue

@@ -54,6 +54,9 @@ var inCI = tests[:4]
 // short tests the pairs of CI.
 func short(root, work string) error {
 	for _, p := range quick {
+		if err := p.kept(root, work); err != nil {
+			return err
+		}
 		for _, t := range inCI {
 			if _, err := p.test(root, work, t, "-short"); err != nil {
 				return err
@@ -93,8 +96,7 @@ func (p pair) modules(root, work string) (flags []string, err error) {
 			return nil, err
 		}
 	}
-	cmd := tree.Command(root, "go", "mod", "edit", "-require=github.com/consensys/gnark@"+p.Gnark,
-		"-require=github.com/consensys/gnark-crypto@"+p.Crypto, mod)
+	cmd := tree.Command(root, "go", "mod", "edit", "-require="+gnark+"@"+p.Gnark, "-require="+crypto+"@"+p.Crypto, mod)
 	return flags, cmd.Run()
 }
 

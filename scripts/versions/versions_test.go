@@ -75,6 +75,21 @@ func TestTestsAreThere(t *testing.T) {
 	}
 }
 
+// TestStands: a go.mod whose gnark was raised is seen, and so is one whose gnark-crypto was.
+func TestStands(t *testing.T) {
+	p := pair{"v0.14.0", "v0.19.2"}
+	for mod, ok := range map[string]bool{
+		"\tgithub.com/consensys/gnark v0.14.0\n\tgithub.com/consensys/gnark-crypto v0.19.2\n":             true,
+		"\tgithub.com/consensys/gnark v0.14.0\n\tgithub.com/consensys/gnark-crypto v0.19.2 // indirect\n": false,
+		"\tgithub.com/consensys/gnark v0.16.3\n\tgithub.com/consensys/gnark-crypto v0.19.2\n":             false,
+		"\tgithub.com/consensys/gnark v0.14.0\n\tgithub.com/consensys/gnark-crypto v0.21.0\n":             false,
+	} {
+		if err := p.stands(mod); (err == nil) != ok {
+			t.Errorf("%q: %v", mod, err)
+		}
+	}
+}
+
 // TestTables: what is not read is named, once for each pair.
 func TestTables(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "record")
