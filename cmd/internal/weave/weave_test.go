@@ -263,7 +263,8 @@ func TestUnpin(t *testing.T) {
 // TestCheckVersion: what was tried is woven, and what is put in its place.
 func TestCheckVersion(t *testing.T) {
 	for version, want := range map[string]bool{
-		"v0.12.0": false, oldestVersion: true, "v0.12.2-0.20231208203441-d4eab6ddd2af": true, "v0.18.1": true, newestVersion: true, "v0.22.7": true,
+		"v0.12.0": false, oldestVersion: true, "v0.12.2-0.20231208203441-d4eab6ddd2af": true,
+		"v0.18.1": true, newestVersion: true, "v0.22.7": true,
 		"v0.22.1-0.20261001000000-0123456789ab": true, "v0.23.0": false, "v1.0.0": false, "": true,
 	} {
 		s := source{}
