@@ -48,7 +48,8 @@ var compared = map[string]Hints{
 // ours. A gnark that another module replaces is such a version: its hints may be others.
 var Compared = sync.OnceValues(func() (h Hints, ok bool) {
 	h, ok = compared[Gnark()]
-	return h, ok && !replaced()
+	info, known := debug.ReadBuildInfo()
+	return h, ok && !(known && replaced(info.Deps))
 })
 
 // Gnark returns the version as gnark says it.
@@ -56,13 +57,9 @@ func Gnark() string { return gnark.Version.String() }
 
 const module = "github.com/consensys/gnark"
 
-// replaced reports whether another module stands in gnark's place.
-func replaced() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc(info.Deps, func(m *debug.Module) bool {
+// replaced reports whether another module than gnark stands in its place in a program.
+func replaced(in []*debug.Module) bool {
+	return slices.ContainsFunc(in, func(m *debug.Module) bool {
 		return m.Path == module && m.Replace != nil && m.Replace.Path != module
 	})
 }

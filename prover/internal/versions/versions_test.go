@@ -1,6 +1,7 @@
 package versions
 
 import (
+	"runtime/debug"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -81,5 +82,24 @@ func TestAsksForIcicle(t *testing.T) {
 func TestCompared(t *testing.T) {
 	if _, ok := Compared(); !ok {
 		t.Errorf("the hints of gnark %s have not been compared: run the tests of prover/internal/assignment, and list it", Gnark())
+	}
+}
+
+// TestReplaced: a fork and a folder are not gnark, another version of it is.
+func TestReplaced(t *testing.T) {
+	gnark := debug.Module{Path: module, Version: "v0.14.0"}
+	for _, c := range []struct {
+		by   *debug.Module
+		want bool
+	}{
+		{nil, false}, {&debug.Module{Path: module, Version: "v0.13.0"}, false},
+		{&debug.Module{Path: "github.com/someone/gnark", Version: "v0.14.0"}, true}, {&debug.Module{Path: "../gnark"}, true},
+	} {
+		of := gnark
+		of.Replace = c.by
+		other := debug.Module{Path: module + "-crypto", Replace: &debug.Module{Path: "../gnark-crypto"}}
+		if replaced([]*debug.Module{&other, &of}) != c.want {
+			t.Errorf("replaced by %+v: not %v", c.by, c.want)
+		}
 	}
 }
