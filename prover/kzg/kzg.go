@@ -125,7 +125,8 @@ func (k *Key[P, S, O, B]) tooLong(n int) error {
 	return fmt.Errorf("%w: %w: %d coefficients, %d points", backend.ErrInvalidInput, k.errSize, n, k.Len())
 }
 
-// Open proves the value of a polynomial at a point.
+// Open proves the value of a polynomial at a point, constants too, which gnark-crypto below
+// v0.20 refuses.
 func (k *Key[P, S, O, B]) Open(ctx context.Context, p []S, point S) (O, error) {
 	var none O
 	if len(p) > k.Len() {
