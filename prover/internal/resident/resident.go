@@ -4,7 +4,6 @@
 package resident
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,7 +22,10 @@ import (
 // Or returns e or, if e is nil, that of pippin.Use or a new engine in this process. end closes
 // the new engine, and does nothing to others.
 func Or(ctx context.Context, e *engine.Engine) (_ *engine.Engine, end func() error, err error) {
-	if e = cmp.Or(e, inuse.Engine()); e != nil {
+	if e == nil {
+		e = inuse.Engine()
+	}
+	if e != nil {
 		return e, func() error { return nil }, nil
 	}
 	e, err = Open(ctx)
