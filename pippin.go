@@ -44,7 +44,11 @@ func New(ctx context.Context, cfg engine.Config) (*engine.Engine, error) {
 			cfg.Backend = name
 		}
 	}
-	return engine.New(ctx, cfg)
+	e, err := engine.New(ctx, cfg)
+	if err == nil {
+		inuse.Opened(e)
+	}
+	return e, err
 }
 
 // Use opens an engine as New does, and gives it to all provers: Groth16 and PLONK, their set-ups

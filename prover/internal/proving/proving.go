@@ -18,6 +18,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/inuse"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/prover/internal/versions"
@@ -135,7 +136,7 @@ func configOf(opts []gnark.ProverOption) (gnark.ProverConfig, error) {
 	return cfg, err
 }
 
-var warnIcicle sync.Once
+var warnIcicle, warnHere sync.Once
 
 // Key is a key in an engine, with the options for its proofs. Safe for concurrent use.
 type Key[P any] struct {
@@ -149,9 +150,17 @@ type Key[P any] struct {
 	closed bool
 }
 
-// Load loads a key into an engine; a nil engine is one in this process.
+// Load loads a key into an engine; a nil engine is that of pippin.Use, or one in this process. Of
+// the latter a line of the log says, once, if there is an engine that computes elsewhere.
 func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P],
 	load func(context.Context, *engine.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
+	if name := inuse.Elsewhere(); engine == nil && inuse.Engine() == nil && name != "" {
+		warnHere.Do(func() {
+			log := logger.Logger()
+			log.Warn().Str("engine", name).Msg("this process computes a proof, since its prover was given no engine, " +
+				"while one is open: pippin.Use gives it to all provers, Use of a prover's package to that one")
+		})
+	}
 	k := &Key[P]{opts: o}
 	if k.engine, k.end, err = resident.Or(ctx, engine); err != nil {
 		return nil, err
