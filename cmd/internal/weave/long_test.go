@@ -156,14 +156,18 @@ func main() { _ = bn254.G1Affine{} }
 func (w *workshop) snarkModule(t *testing.T) (dir string) {
 	t.Helper()
 	dir = w.module(t)
-	for to, from := range map[string]string{"snark.go": "cmd/internal/weave/testdata/prover/snark.go", "go.mod": "go.mod"} {
+	for to, from := range map[string]string{"snark.go": "cmd/internal/weave/testdata/prover/snark.go", "go.mod": "cmd/go.mod"} {
 		b, err := os.ReadFile(filepath.Join(w.root, from))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.write(t, filepath.Join(dir, to), string(b))
 	}
-	if err := w.goCommand(dir, "mod", "edit", "-module=example.com/prover"); err != nil {
+	edit := []string{"mod", "edit", "-module=example.com/prover"}
+	for _, own := range []string{"", "/cluster", "/observe"} {
+		edit = append(edit, "-droprequire=github.com/pippin-zk/pippin"+own, "-dropreplace=github.com/pippin-zk/pippin"+own)
+	}
+	if err := w.goCommand(dir, edit...); err != nil {
 		t.Fatal(err)
 	}
 	return dir
