@@ -1,5 +1,5 @@
 # Few verbs; everything else is the go command.
-.PHONY: release build test race lint fake weave gnark bench tools kernels plugin-cuda
+.PHONY: release build test race lint fake weave versions gnark bench tools kernels plugin-cuda
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MODULES = . circomwitness cluster cmd examples observe # go.work has them together
@@ -27,6 +27,9 @@ fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cud
 
 weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto, and gnark's setups and provers (Linux)
 	go run ./scripts/long weave -short -v -run '^(TestVersionsOfGnarkCrypto|TestSNARKs)$$'
+
+versions: ## the provers' tests with the oldest gnark that they take, v0.14 and the newest
+	go run ./scripts/versions short
 
 gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test circuits with a changed import, and with accelerators (Linux)
 	scripts/test-gnark woven plugin:cpu ./backend/groth16/... ./backend/plonk/...

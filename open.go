@@ -3,6 +3,8 @@ package pippin
 import (
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"google.golang.org/grpc"
 
@@ -16,9 +18,9 @@ import (
 // Options say where plugins are and how they are treated. The zero value is
 // the default.
 type Options struct {
-	// PluginDirs are searched for msm-backend-NAME before the folder of the
-	// running program and PATH. Files and folders that other users can write
-	// are refused.
+	// PluginDirs are searched for msm-backend-NAME, then the folders in
+	// PIPPIN_PLUGIN_DIR, that of the running program and PATH. Files and
+	// folders that other users can write are refused.
 	PluginDirs []string
 	// RequireChecksum refuses a plugin without a file NAME.sha256 beside it.
 	// Where the file is, it is always compared.
@@ -45,7 +47,11 @@ func Opener(o Options) engine.Opener {
 		"reference": cpu.NewReference,
 	}
 	return opener.New(inProcess, plugin.Spec{
-		Search: plugin.Search{Dirs: o.PluginDirs, Path: os.Getenv("PATH"), RequireChecksum: o.RequireChecksum},
+		Search: plugin.Search{
+			Dirs:            slices.Concat(o.PluginDirs, filepath.SplitList(os.Getenv("PIPPIN_PLUGIN_DIR"))),
+			Path:            os.Getenv("PATH"),
+			RequireChecksum: o.RequireChecksum,
+		},
 		Env:    o.Env,
 		GRPC:   o.GRPC,
 		Logger: o.Log,

@@ -4,9 +4,9 @@ import (
 	"context"
 	"iter"
 	"math/bits"
+	"sync"
 	"sync/atomic"
-
-	"github.com/consensys/gnark-crypto/utils"
+	"weak"
 
 	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	fft377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr/fft"
@@ -22,34 +22,74 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
+// fields make New's arithmetic of each curve's scalar field.
+var fields = [...]func() arithmetic{
+	backend.BN254: newField[fr254.Element, fr254.Vector](fft254.NewDomain,
+		fft254.WithoutPrecompute, fft254.DIF, fft254.DIT, fft254.WithNbTasks),
+	backend.BLS12377: newField[fr377.Element, fr377.Vector](fft377.NewDomain,
+		fft377.WithoutPrecompute, fft377.DIF, fft377.DIT, fft377.WithNbTasks),
+	backend.BLS12381: newField[fr381.Element, fr381.Vector](fft381.NewDomain,
+		fft381.WithoutPrecompute, fft381.DIF, fft381.DIT, fft381.WithNbTasks),
+	backend.BW6761: newField[fr761.Element, fr761.Vector](fft761.NewDomain,
+		fft761.WithoutPrecompute, fft761.DIF, fft761.DIT, fft761.WithNbTasks),
+}
+
 // fastFields returns New's arithmetic of each curve's scalar field.
 func fastFields() func(backend.Curve) arithmetic {
-	fields := [...]arithmetic{
-		backend.BN254: newField[fr254.Element, fr254.Vector](fft254.NewDomain, fft254.WithCache,
-			fft254.WithoutPrecompute, fft254.DIF, fft254.DIT, fft254.WithNbTasks),
-		backend.BLS12377: newField[fr377.Element, fr377.Vector](fft377.NewDomain, fft377.WithCache,
-			fft377.WithoutPrecompute, fft377.DIF, fft377.DIT, fft377.WithNbTasks),
-		backend.BLS12381: newField[fr381.Element, fr381.Vector](fft381.NewDomain, fft381.WithCache,
-			fft381.WithoutPrecompute, fft381.DIF, fft381.DIT, fft381.WithNbTasks),
-		backend.BW6761: newField[fr761.Element, fr761.Vector](fft761.NewDomain, fft761.WithCache,
-			fft761.WithoutPrecompute, fft761.DIF, fft761.DIT, fft761.WithNbTasks),
+	var made [len(fields)]arithmetic
+	for c, field := range fields {
+		if field != nil {
+			made[c] = field()
+		}
 	}
-	return func(c backend.Curve) arithmetic { return fields[c] }
+	return func(c backend.Curve) arithmetic { return made[c] }
 }
 
 // vectors is arithmetic with gnark-crypto's vectors and transforms.
 type vectors[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V]] struct{ domains *domains[E] }
 
-func newField[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V], T curves.Transforms[E, D, O], D, O, P any](
-	newDomain func(uint64, ...P) T, cached, withoutTables func() P, dif, dit D, tasks func(int) O,
-) arithmetic {
-	return vectors[E, V, PE, PV]{&domains[E]{make: func(n int) butterflies[E] {
-		option := cached
-		if n > mostTables {
-			option = withoutTables
-		}
-		return onDomain(newDomain(uint64(n), option()), dif, dit, tasks)
-	}}}
+// newField returns what makes the arithmetic of a field for a backend. Backends of one process
+// share the tables of transforms.
+func newField[E any, V ~[]E, PE curves.Element[E], PV curves.Vector[E, V], D, O, P, T any, PT domain[E, D, O, T]](
+	newDomain func(uint64, ...P) *T, withoutTables func() P, dif, dit D, tasks func(int) O,
+) func() arithmetic {
+	tables := &shared[T]{make: func(n int) *T { return newDomain(uint64(n)) }}
+	return func() arithmetic {
+		return vectors[E, V, PE, PV]{&domains[E]{make: func(n int) butterflies[E] {
+			if n > mostTables {
+				return onDomain(PT(newDomain(uint64(n), withoutTables())), dif, dit, tasks)
+			}
+			return onDomain(PT(tables.of(n)), dif, dit, tasks)
+		}}}
+	}
+}
+
+// domain is gnark-crypto's type fft.Domain.
+type domain[E, D, O, T any] interface {
+	*T
+	curves.Transforms[E, D, O]
+}
+
+// shared has the domains that backends of this process keep, one for each power of two.
+type shared[T any] struct {
+	make func(n int) *T
+	kept [1 + logMostTables]struct {
+		mu sync.Mutex // held while the domain is made, which may take seconds
+		d  weak.Pointer[T]
+	}
+}
+
+// of returns the domain of n elements. It makes one if no backend has it.
+func (s *shared[T]) of(n int) *T {
+	kept := &s.kept[bits.TrailingZeros(uint(n))]
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	d := kept.d.Value()
+	if d == nil {
+		d = s.make(n)
+		kept.d = weak.Make(d)
+	}
+	return d
 }
 
 // A worker computes in blocks that fit into the first cache, and takes a grain of a few blocks at a
@@ -128,7 +168,7 @@ func (f vectors[E, V, PE, PV]) powersOf(z E, n int, o backend.Order) *powers[E, 
 		PV(&upper).ScalarMul(p.low[:1<<k], &of[k])
 	}
 	if p.reverse {
-		utils.BitReverse(p.low)
+		swapReversed(p.low, len(p.low), 0, len(p.low))
 	}
 	return p
 }

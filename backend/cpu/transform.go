@@ -32,7 +32,10 @@ func onDomain[E, D, O any](d curves.Transforms[E, D, O], dif, dit D, tasks func(
 
 // mostTables is the most elements of a transform whose tables are kept: for elements of 32 bytes
 // they then take 2 GiB. Longer transforms make a part of their tables each time.
-const mostTables = 1 << 24
+const (
+	logMostTables = 24
+	mostTables    = 1 << logMostTables
+)
 
 // domains keeps gnark-crypto's tables of the sizes last used. Together they are as large as two of
 // the largest tables.
@@ -160,15 +163,20 @@ func (f vectors[E, V, PE, PV]) butterflies(ctx context.Context, all V, n int, t 
 // bitReverse moves every element of vectors of n elements, a power of two, to the place with
 // reversed bits.
 func bitReverse[E any](ctx context.Context, all []E, n int) error {
-	shift := 64 - bits.TrailingZeros(uint(n))
 	return each(ctx, len(all), grain, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
-			for ; lo < hi; lo++ {
-				i := lo & (n - 1)
-				if k := int(bits.Reverse64(uint64(i)) >> shift); i < k {
-					all[lo], all[lo-i+k] = all[lo-i+k], all[lo]
-				}
-			}
+			swapReversed(all, n, lo, hi)
 		}
 	})
+}
+
+// swapReversed does bitReverse for the elements from lo to hi that move up.
+func swapReversed[E any](all []E, n, lo, hi int) {
+	shift := 64 - bits.TrailingZeros(uint(n))
+	for ; lo < hi; lo++ {
+		i := lo & (n - 1)
+		if k := int(bits.Reverse64(uint64(i)) >> shift); i < k {
+			all[lo], all[lo-i+k] = all[lo-i+k], all[lo]
+		}
+	}
 }

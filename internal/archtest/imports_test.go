@@ -131,13 +131,14 @@ var table = map[string]rule{
 	"cmd/msm-weave":              {inside: []string{"cmd/internal/weave"}, outside: []string{}},
 	"cmd/internal/weave":         {inside: []string{}, outside: []string{"golang.org/x/sys", "golang.org/x/mod"}},
 	"cmd/msm/internal/inventory": {inside: []string{"engine", "internal/record", "plugin"}, outside: []string{}},
+	"internal/inuse":             {inside: []string{"engine"}, outside: []string{}},
 	"internal/opener":            {inside: []string{"backend", "engine", "plugin"}, outside: []string{}},
 	"weave/auto":                 {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}, never: beyondMSMs},
 	"weave/internal/hook": {inside: []string{"engine", "msm", "backend", "backend/cpu/msm",
 		"internal/layout", "internal/opener", "plugin"}, outside: []string{gnarkCrypto}},
 
 	"prover/internal/resident": {inside: []string{"engine", "msm", "vector", "backend", "backend/cpu",
-		"internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
+		"internal/inuse", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
 	"prover/internal/faulty": {inside: []string{"backend", "backend/cpu"}, never: []string{cu, goPlugin}},
 }
 
@@ -150,7 +151,7 @@ var onlyImporters = map[string][]string{
 	goPlugin:   {"plugin/internal/process", "plugin/internal/wire", "plugin/internal/testplugin", "plugin/serve"},
 	nats:       {"cluster"},
 	natsServer: {"cluster/server"},
-	gnark:      {"prover", "cluster", "examples", "cmd/msm", "internal/circuits", "internal/proofsystem", gnarkCrypto},
+	gnark:      {"prover", "cluster", "examples", "cmd/msm", "internal/circuits", "internal/proofsystem", "scripts/versions", gnarkCrypto},
 	"unsafe":   {"internal/layout", "internal/cuda/driver", "backend/cuda/internal/nvml", "plugin/internal/shm", "plugin/internal/proto"},
 	"backend/cpu": {".", "cmd", "weave/internal/hook", "backend/backendtest", "examples",
 		"prover/internal/resident", "prover/internal/faulty"},

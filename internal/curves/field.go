@@ -42,11 +42,14 @@ type Elements interface {
 
 // field is a Field on gnark-crypto's type S.
 type field[S any, PS Scalar[S]] struct {
-	generator func(order uint64) (S, error)
+	r         *big.Int
+	primitive *big.Int
 }
 
-func newField[S any, PS Scalar[S]](generator func(uint64) (S, error)) Field {
-	return field[S, PS]{generator}
+// newField returns the field with r elements. primitive generates its multiplicative group; it is
+// the one of gnark-crypto's roots of unity, whose function fr.Generator v0.12.1 does not have.
+func newField[S any, PS Scalar[S]](r *big.Int, primitive int64) Field {
+	return field[S, PS]{r, big.NewInt(primitive)}
 }
 
 // elements is Elements on gnark-crypto's type S.
@@ -60,11 +63,13 @@ func (f field[S, PS]) Elements(b []byte) (Elements, error) {
 func (f field[S, PS]) New(n int) Elements { return &elements[S, PS]{make([]S, n)} }
 
 func (f field[S, PS]) Root(n int) (Elements, error) {
-	w, err := f.generator(uint64(n))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
+	e, rest := new(big.Int).Sub(f.r, big.NewInt(1)), new(big.Int)
+	if e.QuoRem(e, big.NewInt(int64(n)), rest); rest.Sign() != 0 {
+		return nil, fmt.Errorf("%w: no root of unity has the order %d", backend.ErrInternal, n)
 	}
-	return &elements[S, PS]{[]S{w}}, nil
+	w := make([]S, 1)
+	PS(&w[0]).SetBigInt(e.Exp(f.primitive, e, f.r))
+	return &elements[S, PS]{w}, nil
 }
 
 func (e *elements[S, PS]) Len() int { return len(e.at) }

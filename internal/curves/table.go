@@ -9,7 +9,7 @@
 // The first part of the table (ID, Check, MSMsOf) is what a program with nothing but MSMs is
 // linked with. The second (Of, GroupOf) is made when it is first asked for, so that it is not.
 //
-// All this takes what gnark-crypto has since v0.16.0, so that programs with that can be woven.
+// All this takes what gnark-crypto has since v0.12.1, so that programs with that can be woven.
 package curves
 
 import (
@@ -78,7 +78,7 @@ func newRest() [len(basics)]Curve {
 			newGroup(first(bn254.Generators), (*bn254.G1Jac).MultiExp, (*bn254.G1Affine).Bytes,
 				(*bn254.G1Affine).RawBytes, decoder254, bn254.BatchJacobianToAffineG1),
 			newGroup(second(bn254.Generators), (*bn254.G2Jac).MultiExp, (*bn254.G2Affine).Bytes, (*bn254.G2Affine).RawBytes, decoder254, nil),
-			newField(fr254.Generator),
+			newField[fr254.Element](fr254.Modulus(), 5),
 		},
 		backend.BLS12377: {
 			-5,
@@ -86,7 +86,7 @@ func newRest() [len(basics)]Curve {
 				(*bls12377.G1Affine).RawBytes, decoder377, bls12377.BatchJacobianToAffineG1),
 			newGroup(second(bls12377.Generators), (*bls12377.G2Jac).MultiExp, (*bls12377.G2Affine).Bytes,
 				(*bls12377.G2Affine).RawBytes, decoder377, nil),
-			newField(fr377.Generator),
+			newField[fr377.Element](fr377.Modulus(), 22),
 		},
 		backend.BLS12381: {
 			-1,
@@ -94,14 +94,14 @@ func newRest() [len(basics)]Curve {
 				(*bls12381.G1Affine).RawBytes, decoder381, bls12381.BatchJacobianToAffineG1),
 			newGroup(second(bls12381.Generators), (*bls12381.G2Jac).MultiExp, (*bls12381.G2Affine).Bytes,
 				(*bls12381.G2Affine).RawBytes, decoder381, nil),
-			newField(fr381.Generator),
+			newField[fr381.Element](fr381.Modulus(), 7),
 		},
 		backend.BW6761: {
 			0,
 			newGroup(first(bw6761.Generators), (*bw6761.G1Jac).MultiExp, (*bw6761.G1Affine).Bytes,
 				(*bw6761.G1Affine).RawBytes, decoder761, bw6761.BatchJacobianToAffineG1),
 			newGroup(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp, (*bw6761.G2Affine).Bytes, (*bw6761.G2Affine).RawBytes, decoder761, nil),
-			newField(fr761.Generator),
+			newField[fr761.Element](fr761.Modulus(), 15),
 		},
 	}
 }

@@ -90,7 +90,7 @@ func bls12381Parts(key ProvingKey) (*parts[bls12381.G1Affine, bls12381.G2Affine,
 		infiniteA: pk.InfinityA, infiniteB: pk.InfinityB,
 		size: int(domain.Cardinality),
 		domain: func() *group.Domain[fr.Element] {
-			part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n), fft.WithCache()) }
+			part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n)) }
 			return group.NewDomain(group.BLS12381Fr, &domain, domain.Cardinality, domain.FrMultiplicativeGen, part, fft.DIT, fft.DIF, fft.WithNbTasks(1))
 		},
 	}

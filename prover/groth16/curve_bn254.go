@@ -90,7 +90,7 @@ func bn254Parts(key ProvingKey) (*parts[bn254.G1Affine, bn254.G2Affine, fr.Eleme
 		infiniteA: pk.InfinityA, infiniteB: pk.InfinityB,
 		size: int(domain.Cardinality),
 		domain: func() *group.Domain[fr.Element] {
-			part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n), fft.WithCache()) }
+			part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n)) }
 			return group.NewDomain(group.BN254Fr, &domain, domain.Cardinality, domain.FrMultiplicativeGen, part, fft.DIT, fft.DIF, fft.WithNbTasks(1))
 		},
 	}

@@ -90,7 +90,7 @@ func bw6761Parts(key ProvingKey) (*parts[bw6761.G1Affine, bw6761.G2Affine, fr.El
 		infiniteA: pk.InfinityA, infiniteB: pk.InfinityB,
 		size: int(domain.Cardinality),
 		domain: func() *group.Domain[fr.Element] {
-			part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n), fft.WithCache()) }
+			part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n)) }
 			return group.NewDomain(group.BW6761Fr, &domain, domain.Cardinality, domain.FrMultiplicativeGen, part, fft.DIT, fft.DIF, fft.WithNbTasks(1))
 		},
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/consensys/gnark-crypto/ecc"
-	"github.com/consensys/gnark-crypto/utils"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -290,7 +289,7 @@ func (c *curve[P1, P2, S]) evaluate(ctx context.Context, q *qap[S], s *shape, sy
 	if err := c.fr.Powers(ctx, q.z, &first[0], &waste[tau]); err != nil {
 		return err
 	}
-	utils.BitReverse(q.z)
+	merge.BitReverse(q.z)
 	q.z = q.z[:size-1] // Z has size-1 points; the one too many is the last in either order
 	return nil
 }

@@ -149,12 +149,17 @@ func (s on[P, S, O, B, PK, VK, SRS]) equals(t *testing.T, e *engine.Engine, n in
 		before := append([]S{}, p...)
 		c, err := k.Commit(ctx, p, 1)
 		want, wantErr := s.commit(p, pk)
+		if size == 0 && wantErr != nil { // gnark-crypto below v0.20
+			same("commitment to nothing", c, err, want, nil)
+			continue
+		}
 		same("commitment", c, err, want, wantErr)
 		c, err = k.Committer(ctx).Commit(p)
 		same("the Committer's commitment", c, err, want, wantErr)
 		o, err := k.Open(ctx, p, point)
-		wantO, wantErr := s.open(p, point, pk)
-		same("opening", o, err, wantO, wantErr)
+		if wantO, wantErr := s.open(p, point, pk); size != 1 || wantErr == nil { // below v0.20 it opens no constants
+			same("opening", o, err, wantO, wantErr)
+		}
 		if !reflect.DeepEqual(append([]S{}, p...), before) {
 			t.Errorf("a polynomial of %d coefficients was changed", size)
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
-	"github.com/consensys/gnark-crypto/utils"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
 // Sizes of EIP-7594, on BLS12-381: the consensus specification's
@@ -85,7 +85,7 @@ func ReadEthereumSetup(r io.Reader) (*EthereumSetup, error) {
 		}
 	}
 	s.g2, s.shifted = g2[0], g2[cellScalars]
-	utils.BitReverse(s.lagrange)
+	merge.BitReverse(s.lagrange)
 	if err := s.check(); err != nil {
 		return nil, err
 	}

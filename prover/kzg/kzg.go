@@ -92,7 +92,8 @@ func (k *Key[P, S, O, B]) Close() error { return errors.Join(k.table.Close(), k.
 // Len returns the number of points, which bounds the coefficients of a polynomial.
 func (k *Key[P, S, O, B]) Len() int { return k.table.Len() }
 
-// Commit returns the commitment to a polynomial. nbTasks is there for gnark-crypto's
+// Commit returns the commitment to a polynomial: infinity, if it has no coefficients, which
+// gnark-crypto below v0.20 refuses. nbTasks is there for gnark-crypto's
 // signature: the backend decides how it computes.
 func (k *Key[P, S, O, B]) Commit(ctx context.Context, p []S, nbTasks ...int) (P, error) {
 	if len(p) > k.Len() {
@@ -124,7 +125,8 @@ func (k *Key[P, S, O, B]) tooLong(n int) error {
 	return fmt.Errorf("%w: %w: %d coefficients, %d points", backend.ErrInvalidInput, k.errSize, n, k.Len())
 }
 
-// Open proves the value of a polynomial at a point.
+// Open proves the value of a polynomial at a point, constants too, which gnark-crypto below
+// v0.20 refuses.
 func (k *Key[P, S, O, B]) Open(ctx context.Context, p []S, point S) (O, error) {
 	var none O
 	if len(p) > k.Len() {

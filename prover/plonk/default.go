@@ -8,12 +8,15 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/inuse"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
 // kept is what Prove keeps between calls.
 var kept keycache.Keys[options, purpose, *residentKey]
+
+func init() { inuse.OnChange(kept.Renew) }
 
 // purpose is what a key was loaded for.
 type purpose struct {
@@ -24,7 +27,7 @@ type purpose struct {
 func (p purpose) Same(o purpose) bool { return p == o }
 
 // Use makes Prove run on an engine from now on, with the options given. A nil engine
-// stands for one in this process, as before the first Use. What Prove had loaded into the
+// stands for that of pippin.Use, or else one in this process, as before the first Use. What Prove had loaded into the
 // engine before is freed after the proofs in flight. The caller keeps the engine open
 // while it is in use, and closes it.
 func Use(engine *engine.Engine, opts ...Option) { kept.Use(engine, optionsOf(opts)) }

@@ -43,8 +43,8 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, curve ecc.ID, fr
 	return b.read(r)
 }
 
-// A key's file begins with the marker and the version; keys of before there were versions
-// begin with the size, which is not 0.
+// A key's file begins with the marker and the version. Those of gnark below v0.15, which had no
+// versions, begin with the size, which is not 0; all points before Kzg.G1 are compressed in them.
 const (
 	versionMarker = 0
 	version       = 1
@@ -55,7 +55,8 @@ var columnNames = [...]string{"S[0]", "S[1]", "S[2]", "Ql", "Qr", "Qm", "Qo", "Q
 
 func (c *curve[P, S]) read(r *keyfile.Reader) (ProvingKey, error) {
 	size := r.Uint64("Vk.Size")
-	if size == versionMarker {
+	versioned := size == versionMarker
+	if versioned {
 		if v := r.Uint64("Vk's version"); v != version {
 			r.Refuse("Vk: version %d, this program knows %d", v, version)
 		}
@@ -93,6 +94,9 @@ func (c *curve[P, S]) read(r *keyfile.Reader) (ProvingKey, error) {
 		if k.commitments[i] = r.Uint64(what); k.commitments[i] >= size {
 			r.Refuse("%s: %d in %d rows", what, k.commitments[i], size)
 		}
+	}
+	if !versioned {
+		r.AnyForm()
 	}
 	k.canonical = keyfile.Points(r, c.g1.Group, "Kzg.G1")
 	if r.Err() == nil && len(k.canonical) != k.n+3 {

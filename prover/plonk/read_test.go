@@ -2,6 +2,7 @@ package plonk_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -53,6 +54,37 @@ func TestReadProvingKey(t *testing.T) {
 	}
 }
 
+// versioned reports whether this gnark writes a marker and a version first, as it does from v0.15 on.
+func versioned(key []byte) bool { return binary.BigEndian.Uint64(key) == 0 }
+
+// TestKeysBeforeVersions reads keys as gnark below v0.15 writes them: without a version, and with
+// a compressed verifying key in front of points of either form.
+func TestKeysBeforeVersions(t *testing.T) {
+	pk := build(t, ecc.BN254, samples.ByName("commitments")).pk.(*gnark254.ProvingKey)
+	want := provingBytes(t, pk, true)
+	for _, raw := range []bool{false, true} {
+		var b bytes.Buffer
+		write := []func(io.Writer) (int64, error){pk.Vk.WriteTo, pk.Kzg.WriteTo, pk.KzgLagrange.WriteTo}
+		if raw {
+			write[1], write[2] = pk.Kzg.WriteRawTo, pk.KzgLagrange.WriteRawTo
+		}
+		for _, write := range write {
+			if _, err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if versioned(b.Bytes()) {
+			b.Next(16)
+		}
+		got, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, &b)
+		if err != nil {
+			t.Errorf("raw %v: %v", raw, err)
+		} else if !bytes.Equal(provingBytes(t, got, true), want) || b.Len() != 0 {
+			t.Errorf("raw %v: the key is another one, or %d bytes are left", raw, b.Len())
+		}
+	}
+}
+
 // TestDamagedKeys changes a bit in every part of a key, and cuts it there.
 func TestDamagedKeys(t *testing.T) {
 	pk := build(t, ecc.BN254, samples.ByName("commitments")).pk
@@ -60,6 +92,9 @@ func TestDamagedKeys(t *testing.T) {
 	vk := len(b) - 2*4 - 64*(len(pk.(*gnark254.ProvingKey).Kzg.G1)+len(pk.(*gnark254.ProvingKey).KzgLagrange.G1))
 	indices := 8 * len(pk.(*gnark254.ProvingKey).Vk.CommitmentConstraintIndexes)
 	free := func(at int) bool { // what no key tells is wrong
+		if !versioned(b) { // a compressed point may be another one then
+			return at < vk
+		}
 		return at >= 8+8+8+2*32 && at < 8+8+8+2*32+8 || at >= vk-indices && at < vk
 	}
 	for at := 0; at < len(b); at += max(7, len(b)/200) {

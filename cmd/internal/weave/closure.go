@@ -90,7 +90,7 @@ func (t *tool) sources(o outer) (list []source, err error) {
 // last: scripts/long weave has those between. One of a later minor version than the
 // last is refused until it has been tried.
 const (
-	oldestVersion = "v0.13.0"
+	oldestVersion = "v0.12.1"
 	newestVersion = "v0.22.0"
 )
 
@@ -102,12 +102,17 @@ func (s *source) checkVersion() error {
 	if m.Replace != nil {
 		version = m.Replace.Version
 	}
-	if version == "" || semver.Compare(version, oldestVersion) >= 0 &&
-		semver.Compare(semver.MajorMinor(version), semver.MajorMinor(newestVersion)) <= 0 {
+	nearest := newestVersion
+	switch {
+	case version == "":
+		return nil
+	case semver.Compare(version, oldestVersion) < 0:
+		nearest = oldestVersion
+	case semver.Compare(semver.MajorMinor(version), semver.MajorMinor(newestVersion)) <= 0:
 		return nil
 	}
 	return fmt.Errorf("the program has gnark-crypto %s, and programs are woven with %s to %s: go get %s@%s",
-		version, semver.MajorMinor(oldestVersion), semver.MajorMinor(newestVersion), m.Path, newestVersion)
+		version, oldestVersion, semver.MajorMinor(newestVersion), m.Path, nearest)
 }
 
 // leastGo is the version of the language that woven sources need.

@@ -82,7 +82,7 @@ func (w *workshop) module(t *testing.T) (dir string) {
 		text += "\t" + needs + " " + string(version)
 	}
 	w.write(t, filepath.Join(dir, "go.mod"), text+")\n")
-	sum, err := os.ReadFile(filepath.Join(w.root, "go.sum"))
+	sum, err := os.ReadFile(filepath.Join(w.root, "cmd", "go.sum")) // of the versions that the workspace has
 	if err != nil {
 		t.Fatal(err)
 	}

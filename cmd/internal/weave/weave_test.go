@@ -263,13 +263,23 @@ func TestUnpin(t *testing.T) {
 // TestCheckVersion: what was tried is woven, and what is put in its place.
 func TestCheckVersion(t *testing.T) {
 	for version, want := range map[string]bool{
-		"v0.12.1": false, oldestVersion: true, "v0.18.1": true, newestVersion: true, "v0.22.7": true,
+		"v0.12.0": false, oldestVersion: true, "v0.12.2-0.20231208203441-d4eab6ddd2af": true,
+		"v0.18.1": true, newestVersion: true, "v0.22.7": true,
 		"v0.22.1-0.20261001000000-0123456789ab": true, "v0.23.0": false, "v1.0.0": false, "": true,
 	} {
 		s := source{}
 		s.Module.Path, s.Module.Version = gnarkCryptoModule, version
-		if err := s.checkVersion(); (err == nil) != want || err != nil && strings.Contains(err.Error(), "\n") {
+		err := s.checkVersion()
+		if (err == nil) != want || err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", version, err)
+		}
+		// The remedy raises or lowers as little as it can.
+		remedy := "go get " + gnarkCryptoModule + "@" + newestVersion
+		if version == "v0.12.0" {
+			remedy = "go get " + gnarkCryptoModule + "@" + oldestVersion
+		}
+		if err != nil && !strings.HasSuffix(err.Error(), remedy) {
+			t.Errorf("%s: %v, want %s", version, err, remedy)
 		}
 		s.Module.Replace = &struct{ Version string }{"v0.20.0"}
 		if err := s.checkVersion(); err != nil {

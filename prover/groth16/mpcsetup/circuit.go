@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/consensys/gnark-crypto/utils"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -159,7 +158,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engin
 	if err != nil {
 		return nil, err
 	}
-	utils.BitReverse(w.z)
+	merge.BitReverse(w.z)
 	w.z = w.z[:n-1] // Z has n-1 points; the one too many is the last in either order
 	for _, s := range []struct {
 		to *[]P1

@@ -31,6 +31,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/internal/crew"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // ErrUndecided is wrapped by the errors of what gnark's solver has to decide.
@@ -245,8 +246,6 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 		return kindHint, true
 	case *constraint.BlueprintLookupHint[constraint.U64]:
 		return kindLookup, true
-	case *constraint.BlueprintBatchInverse[constraint.U64]:
-		return kindInverses, true
 	case *constraint.BlueprintGenericR1C:
 		return kindR1C, !sparse
 	case *constraint.BlueprintSparseR1CAdd[constraint.U64]:
@@ -257,6 +256,9 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 		return kindSparseBool, sparse
 	case *constraint.BlueprintGenericSparseR1C[constraint.U64]:
 		return kindSparse, sparse
+	}
+	if versions.IsBatchInverse(b) {
+		return kindInverses, true
 	}
 	return kindGKR, isGKR(b)
 }

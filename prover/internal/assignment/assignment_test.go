@@ -396,8 +396,10 @@ func TestHints(t *testing.T) {
 			call{2, []any{2, 1, x, x, x}}, call{2, []any{2, 1, 3, 4}}, call{2, []any{3, 1, 3, 4, 3}},
 			call{1, []any{1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
 	}
+	onElements := map[string]bool{}
 	for _, name := range assignment.HintsOnElements() {
-		if calls[name[strings.LastIndex(name, "/")+1:]] == nil {
+		short := name[strings.LastIndex(name, "/")+1:]
+		if onElements[short] = true; calls[short] == nil {
 			t.Errorf("%s is computed on elements, and not called here", name)
 		}
 	}
@@ -406,6 +408,9 @@ func TestHints(t *testing.T) {
 			continue
 		}
 		for name, all := range calls {
+			if !onElements[name] {
+				continue // this version of gnark has no such hint
+			}
 			hint, ok := hints[name]
 			if !ok {
 				t.Fatalf("gnark has no hint %s", name)

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // The hints of gnark's package std/math/emulated that are called for every product of
@@ -224,18 +225,29 @@ func (w *worker[S, PS]) emulatedProduct(c *call) (bool, error) {
 // of the modulus, of terms, of variables, of limbs of the quotient and of the remainder, and
 // of carries; for each term whether it is subtracted; for each term the exponents of the
 // variables; the terms' coefficients; the modulus; and each variable after its number of limbs. Without limbs
-// the remainder has to be zero. The last output is whether the quotient is negative.
+// the remainder has to be zero. The last output is whether the quotient is negative. What of this
+// a version of gnark does not have is as if all terms were added, and the remainder as long as
+// the modulus.
 func (w *worker[S, PS]) emulatedPolynomial(c *call) (bool, error) {
+	has, _ := versions.Compared()
 	in := w.inputsOf(c)
 	e := w.room()
 	width, nP, terms, variables := in.count(64), in.count(mostLimbs), in.count(mostLimbs), in.count(mostLimbs)
-	nQuo, nRem, carries := in.count(2*mostLimbs), in.count(mostLimbs), in.count(mostOut-1-3*mostLimbs)
-	if !in.ok || width != 64 || int(c.to-c.from) != nQuo+nRem+carries+1 {
-		return false, in.err
+	nQuo, nRem := in.count(2*mostLimbs), nP
+	if has.Remainder {
+		nRem = in.count(mostLimbs)
 	}
+	carries := in.count(mostOut - 1 - 3*mostLimbs)
+	outputs := nQuo + nRem + carries
 	var minus [mostLimbs]bool
-	for i := range terms {
-		minus[i] = in.word() != 0
+	if has.Signs {
+		outputs++
+		for i := range terms {
+			minus[i] = in.word() != 0
+		}
+	}
+	if !in.ok || width != 64 || int(c.to-c.from) != outputs {
+		return false, in.err
 	}
 	exponents := e.exponents[:terms*variables]
 	for i := range exponents {
@@ -260,7 +272,7 @@ func (w *worker[S, PS]) emulatedPolynomial(c *call) (bool, error) {
 	e.carries = carries
 	clear(e.lhs[:carries])
 	for i := range terms {
-		if !e.addTerm(coefficients[i], exponents[i*variables:(i+1)*variables], minus[i]) {
+		if !e.addTerm(coefficients[i], exponents[i*variables:(i+1)*variables], minus[i], has.Constants) {
 			return false, nil
 		}
 	}
@@ -288,7 +300,7 @@ func (w *worker[S, PS]) emulatedPolynomial(c *call) (bool, error) {
 	}
 	rem = rem[:nRem]
 	negative = negative && len(trimmed(quo)) > 0
-	out := e.out[:nQuo+nRem+carries+1]
+	out := e.out[:outputs]
 	w.putLimbs(out[:nQuo], quo)
 	w.putLimbs(out[nQuo:nQuo+nRem], rem)
 	var sum sumOfLimbs
@@ -307,16 +319,18 @@ func (w *worker[S, PS]) emulatedPolynomial(c *call) (bool, error) {
 			return false, nil
 		}
 	}
-	out[len(out)-1] = w.small[0]
-	if negative {
-		out[len(out)-1] = w.small[1]
+	if has.Signs {
+		out[len(out)-1] = w.small[0]
+		if negative {
+			out[len(out)-1] = w.small[1]
+		}
 	}
 	return true, w.setAll(c.from, out)
 }
 
-// addTerm adds a term of a polynomial to its value, and to its sums of limbs; ok is false
-// when it is too long.
-func (e *emulation[S]) addTerm(coefficient uint64, exponents []uint8, minus bool) (ok bool) {
+// addTerm adds a term of a polynomial to its value, and to its sums of limbs, unless it has no
+// variables and constants do not count there; ok is false when it is too long.
+func (e *emulation[S]) addTerm(coefficient uint64, exponents []uint8, minus, constants bool) (ok bool) {
 	length, words, limbs := bits.Len64(coefficient), 1, 1
 	for v, power := range exponents {
 		for range power {
@@ -356,6 +370,9 @@ func (e *emulation[S]) addTerm(coefficient uint64, exponents []uint8, minus bool
 		to = e.full[1][:]
 	}
 	addWords(to, value[:n])
+	if words == 1 && !constants {
+		return true
+	}
 	for i := range min(limbs, e.carries) {
 		if minus {
 			e.lhs[i].sub(&e.term[i])

@@ -12,6 +12,7 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 	_ "github.com/consensys/gnark/std/math/emulated" // whose hints are asked for by name
 	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // TestEmulatedHints: products and polynomials of emulated numbers are what gnark's hints say
@@ -205,13 +206,22 @@ func drawPolynomial(r *rand.Rand) (in []*big.Int, outputs int) {
 	nP := sizes[r.IntN(len(sizes))]
 	terms, variables := 1+r.IntN(5), 1+r.IntN(4)
 	nQuo, nRem := r.IntN(2*nP+5), nP
-	if r.IntN(6) == 0 {
+	has, _ := versions.Compared()
+	if has.Remainder && r.IntN(6) == 0 {
 		nRem = 0
 	}
 	carries := max(0, nQuo+nP-2)
-	in = ints(64, nP, terms, variables, nQuo, nRem, carries)
-	for range terms {
-		in = append(in, ints(r.IntN(2))...)
+	in = ints(64, nP, terms, variables, nQuo)
+	if has.Remainder {
+		in = append(in, ints(nRem)...)
+	}
+	in = append(in, ints(carries)...)
+	outputs = nQuo + nRem + carries
+	if has.Signs {
+		outputs++
+		for range terms {
+			in = append(in, ints(r.IntN(2))...)
+		}
 	}
 	zero := nRem == 0 && r.IntN(2) == 0 // a polynomial that is zero
 	for range terms {
@@ -234,5 +244,5 @@ func drawPolynomial(r *rand.Rand) (in []*big.Int, outputs int) {
 		n := 1 + r.IntN(nP+1)
 		in = append(append(in, ints(n)...), drawLimbs(r, n)...)
 	}
-	return in, nQuo + nRem + carries + 1
+	return in, outputs
 }

@@ -3,6 +3,7 @@ package assignment
 import (
 	"crypto/rand"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,14 @@ func (c *emulatedCall[T]) Define(api frontend.API) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = f.NewHintGeneric(c.hint, 4, 4, nil, []*emu.Element[T]{&c.S, &c.Lambda})
+	// gnark v0.13, which has no such hints, does not have this method, and v0.16 has options more.
+	in := []any{c.hint, 4, 4, []frontend.Variable(nil), []*emu.Element[T]{&c.S, &c.Lambda}}
+	args := make([]reflect.Value, len(in))
+	for i, v := range in {
+		args[i] = reflect.ValueOf(v)
+	}
+	out := reflect.ValueOf(f).MethodByName("NewHintGeneric").Call(args)
+	err, _ = out[2].Interface().(error)
 	return err
 }
 
@@ -94,7 +102,7 @@ func TestHintsSayWhatGnarksSay(t *testing.T) {
 	}
 	slow := 0
 	for name, e := range library {
-		if e.quick == nil {
+		if e.quick == nil || !has(name) {
 			continue
 		}
 		slow++

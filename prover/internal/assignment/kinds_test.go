@@ -18,7 +18,6 @@ func TestKinds(t *testing.T) {
 	}{
 		{&constraint.BlueprintGenericHint{}, kindHint, both},
 		{&constraint.BlueprintLookupHint[constraint.U64]{}, kindLookup, both},
-		{&constraint.BlueprintBatchInverse[constraint.U64]{}, kindInverses, both},
 		{&constraint.BlueprintGenericR1C{}, kindR1C, rank1},
 		{&constraint.BlueprintSparseR1CAdd[constraint.U64]{}, kindSparseAdd, sparse},
 		{&constraint.BlueprintSparseR1CMul[constraint.U64]{}, kindSparseMul, sparse},

@@ -1,25 +1,21 @@
 package assignment
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/consensys/gnark"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
+
 	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
-
-// tested are the versions of gnark whose hints have been compared with ours. Others
-// may call another function by the same name.
-var tested = []string{"0.16.3"}
-
-// Compared reports whether gnark has a version whose hints have been compared with ours.
-func Compared() bool { return slices.Contains(tested, gnark.Version.String()) }
 
 // Knows reports whether a hint is gnark's own function of that name, in a version of
 // gnark whose hints have been compared with ours.
-func Knows(f solver.Hint, name string) bool { return Compared() && solver.GetHintName(f) == name }
+func Knows(f solver.Hint, name string) bool {
+	_, ok := versions.Compared()
+	return ok && solver.GetHintName(f) == name
+}
 
 // What the names of gnark's hints begin with.
 const (

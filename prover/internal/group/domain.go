@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"runtime"
 
-	"github.com/consensys/gnark-crypto/utils"
-
 	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
@@ -235,7 +233,7 @@ func (f *Field[S]) powersOf(z S, n int) *powers[S] {
 	for k, square := range p.squares[p.high:] {
 		f.vecScale(p.low[1<<k:2<<k], p.low[:1<<k], &square)
 	}
-	utils.BitReverse(p.low)
+	merge.BitReverse(p.low)
 	return p
 }
 

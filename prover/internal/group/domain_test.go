@@ -11,12 +11,13 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 	fft761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
-	"github.com/consensys/gnark-crypto/utils"
+
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
 func domainOf(n int, opts ...fft.DomainOption) *Domain[fr.Element] {
 	d := fft.NewDomain(uint64(n), opts...)
-	part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n), fft.WithCache()) }
+	part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n)) }
 	return NewDomain(BN254Fr, d, d.Cardinality, d.FrMultiplicativeGen, part, fft.DIT, fft.DIF, fft.WithNbTasks(1))
 }
 
@@ -57,13 +58,13 @@ func testQuotient[S comparable, D, O any](t *testing.T, f *Field[S], d *Domain[S
 		}
 		coefficients := append([]S(nil), v[i]...)
 		by.FFTInverse(coefficients, dif)
-		utils.BitReverse(coefficients)
+		merge.BitReverse(coefficients)
 		values[i] = f.Eval(coefficients, z[0])
 	}
 	if err := d.Quotient(t.Context(), v[0], v[1], v[2]); err != nil {
 		t.Fatal(err)
 	}
-	utils.BitReverse(v[0])
+	merge.BitReverse(v[0])
 	got := f.Product(f.Eval(v[0], z[0]), f.Minus(f.Power(z[0], n), f.One()))
 	if want := f.Minus(f.Product(values[0], values[1]), values[2]); got != want {
 		t.Errorf("%d elements: H (X^n - 1) is not A B - C", n)

@@ -55,6 +55,20 @@ func (k *Keys[O, M, R]) Use(engine *engine.Engine, opts O) {
 	}
 }
 
+// Renew frees what was loaded without an engine of Use, since what stands for one is another
+// now.
+func (k *Keys[O, M, R]) Renew() {
+	k.mu.Lock()
+	var old map[any]*entry[M, R]
+	if k.engine == nil {
+		old, k.keys = k.keys, nil
+	}
+	k.mu.Unlock()
+	for _, e := range old {
+		e.close()
+	}
+}
+
 // Engine returns the engine of Use.
 func (k *Keys[O, M, R]) Engine() *engine.Engine {
 	k.mu.Lock()

@@ -198,6 +198,10 @@ func (r *Reader) Form() {
 	r.from = io.MultiReader(bytes.NewReader(first), r.from)
 }
 
+// AnyForm has the form of the points that follow found out by the next Points: it may be another than
+// that of the points before.
+func (r *Reader) AnyForm() { r.alone = backend.AsInSpaces }
+
 // Bools reads n bytes of 0 or 1.
 func (r *Reader) Bools(what string, n uint64) []bool {
 	const piece = 1 << 20

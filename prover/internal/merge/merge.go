@@ -279,6 +279,20 @@ func Until(ctx context.Context, n, part int, f func(lo, hi int)) error {
 	return backend.Ended(ctx)
 }
 
+// BitReverse moves every element of v, whose length is a power of two, to the place with
+// reversed bits, on all processors. gnark-crypto's own function for elements of any type is
+// not in all versions (package versions).
+func BitReverse[T any](v []T) {
+	shift := 64 - bits.TrailingZeros(uint(len(v)))
+	_ = Until(context.Background(), len(v), look, func(lo, hi int) { // which nothing ends
+		for i := lo; i < hi; i++ {
+			if k := int(bits.Reverse64(uint64(i)) >> shift); i < k {
+				v[i], v[k] = v[k], v[i]
+			}
+		}
+	})
+}
+
 // Wipe overwrites what there is in a slice's memory, up to its capacity, on all
 // processors.
 func Wipe[T any](v []T) {

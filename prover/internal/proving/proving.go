@@ -14,11 +14,14 @@ import (
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/inuse"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // ErrNotVerified is wrapped by the error of a proof that did not verify even when
@@ -119,6 +122,25 @@ type Streamer[P any] interface {
 	Stream(ctx context.Context) Scheme[P]
 }
 
+// configOf returns what gnark makes of options. Of the one for icicle it says what to do instead: as an
+// error from gnark v0.15 on, whose own error names another package, before as a warning, once.
+func configOf(opts []gnark.ProverOption) (gnark.ProverConfig, error) {
+	const instead = "leave out WithIcicleAcceleration: what pippin.Use opens computes (docs/howto/from-icicle-gnark.md)"
+	cfg, err := gnark.NewProverConfig(opts...)
+	if err != nil && versions.AsksForIcicle(opts) {
+		return cfg, fmt.Errorf("%w: %s", backend.ErrInvalidInput, instead)
+	}
+	warnIcicle.Do(func() {
+		if versions.AsksForIcicle(opts) {
+			log := logger.Logger()
+			log.Warn().Msg(instead)
+		}
+	})
+	return cfg, err
+}
+
+var warnIcicle, warnHere sync.Once
+
 // Key is a key in an engine, with the options for its proofs. Safe for concurrent use.
 type Key[P any] struct {
 	engine *engine.Engine
@@ -131,9 +153,17 @@ type Key[P any] struct {
 	closed bool
 }
 
-// Load loads a key into an engine; a nil engine is one in this process.
+// Load loads a key into an engine; a nil engine is that of pippin.Use, or one in this process. Of
+// the latter a line of the log says, once, if there is an engine that computes elsewhere.
 func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P],
 	load func(context.Context, *engine.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
+	if name := inuse.Elsewhere(); engine == nil && inuse.Engine() == nil && name != "" {
+		warnHere.Do(func() {
+			log := logger.Logger()
+			log.Warn().Str("engine", name).Msg("this process computes a proof, since its prover was given no engine, " +
+				"while one is open: pippin.Use gives it to all provers, Use of a prover's package to that one")
+		})
+	}
 	k := &Key[P]{opts: o}
 	if k.engine, k.end, err = resident.Or(ctx, engine); err != nil {
 		return nil, err
@@ -178,7 +208,7 @@ func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.Constra
 	defer k.calls.Done()
 	ctx, end := k.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseProve})
 	defer func() { end(err) }()
-	cfg, err := gnark.NewProverConfig(append(slices.Clone(k.opts.Prover), opts...)...)
+	cfg, err := configOf(append(slices.Clone(k.opts.Prover), opts...))
 	if err != nil {
 		return none, fmt.Errorf("prover options: %w", err)
 	}

@@ -12,15 +12,19 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/inuse"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
-// Or returns e or, if e is nil, a new engine in this process. end closes the new engine,
-// and does nothing to e.
+// Or returns e or, if e is nil, that of pippin.Use or a new engine in this process. end closes
+// the new engine, and does nothing to others.
 func Or(ctx context.Context, e *engine.Engine) (_ *engine.Engine, end func() error, err error) {
+	if e == nil {
+		e = inuse.Engine()
+	}
 	if e != nil {
 		return e, func() error { return nil }, nil
 	}

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/consensys/gnark"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
@@ -23,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // System is a constraint system and the ways to solve it.
@@ -56,9 +56,9 @@ func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Opt
 	why := engine.PhaseSolveGnark
 	if inputs, ok := s.Inputs(w); ok && err == nil {
 		start := time.Now()
-		if !assignment.Compared() {
+		if _, ok := versions.Compared(); !ok {
 			warnHints.Do(func() {
-				log.Warn().Str("gnark", gnark.Version.String()).Msg("the hints of this version of gnark have not " +
+				log.Warn().Str("gnark", versions.Gnark()).Msg("the hints of this version of gnark have not " +
 					"been compared with pippin's, so that gnark's are called: solving takes longer")
 			})
 		}
