@@ -64,6 +64,7 @@ type System struct {
 	Locked    uint64 // most locked memory; Unlimited is no limit
 	Shared    error  // why there is no sealed shared memory
 	Start     error  // why no plugin can be started and watched
+	NoProc    bool   // /proc is not mounted
 }
 
 // Unlimited is no limit.
