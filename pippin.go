@@ -15,6 +15,7 @@ import (
 	"context"
 
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/known"
 )
 
 // New opens an engine that knows every backend by name:
@@ -29,10 +30,15 @@ import (
 //	daemon:PATH  one with the daemon at that socket
 //
 // It is engine.New with cfg.Open set, unless the caller did: package engine knows
-// no backend, so that a program links only those that it opens.
+// no backend, so that a program links only those that it opens. It sets cfg.Known
+// too, unless that is not nil: backends outside of this process compute known
+// answers when they are opened and each minute of use.
 func New(ctx context.Context, cfg engine.Config) (*engine.Engine, error) {
 	if cfg.Open == nil {
 		cfg.Open = Opener(Options{Log: cfg.Log})
+	}
+	if cfg.Known == nil {
+		cfg.Known = known.All()
 	}
 	return engine.New(ctx, cfg)
 }

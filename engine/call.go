@@ -349,8 +349,7 @@ func (e *Engine) refuse(g *generation, err error) {
 	e.stats.Refused++
 	g.refused = err
 	if g.slot.gen == g {
-		e.events.add(Event{Kind: EventWrong, Backend: g.slot.name, Err: err})
-		g.slot.retireLocked(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
+		g.slot.wrongLocked(err)
 	}
 }
 

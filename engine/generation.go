@@ -38,6 +38,8 @@ type generation struct {
 	// refusedInRow counts refusals since the last answer, which was at answered.
 	refusedInRow int
 	answered     time.Time
+	tested       time.Time // when it last computed known answers
+	testing      bool      // it does
 	// sessions are those with memory in the backend.
 	sessions map[*Session]struct{}
 
@@ -62,6 +64,7 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 		hurry: make(chan struct{}, 1), closed: make(chan struct{}), idle: make(chan struct{}),
 		ids: map[*Bases]*residence{}, sessions: map[*Session]struct{}{}, subjects: map[subject]*refusal{},
 	}
+	g.tested = g.born
 	g.ctx, g.end = context.WithCancelCause(context.Background())
 	e.mu.Lock()
 	e.generations[g] = struct{}{}
@@ -213,6 +216,9 @@ func (g *generation) watch() {
 		case err == nil:
 			missed = 0
 			g.prove()
+			if g.knownDue() {
+				g.e.background.Go(g.testInUse)
+			}
 		case backend.FaultOf(err) == backend.FaultGone, errors.Is(err, backend.ErrClosed):
 			g.fail(err)
 			return

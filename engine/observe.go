@@ -92,7 +92,8 @@ type Stats struct {
 
 	Checked  uint64 // answers that were checked
 	Compared uint64 // answers that were compared
-	Refused  uint64 // answers that a check or comparison refused
+	Known    uint64 // computations with known answers that were right
+	Refused  uint64 // answers that a check, a comparison or a known answer refused
 
 	Bases  int   // sets of bases that are loaded
 	Shared int64 // bytes of scalar buffers in memory that a backend reads
