@@ -125,7 +125,8 @@ func multiply(ctx context.Context, b backend.Backend) ([]byte, error) {
 }
 
 // run runs a program over spaces that it takes and frees, and returns its answers one after the other.
-func run(ctx context.Context, b backend.Backend, has []backend.Elements, steps func([]backend.SpaceID) []backend.Step) (_ []byte, err error) {
+func run(ctx context.Context, b backend.Backend, has []backend.Elements,
+	steps func([]backend.SpaceID) []backend.Step) (_ []byte, err error) {
 	v, ok := backend.As[backend.Programs](b)
 	if !ok {
 		return nil, fmt.Errorf("%w: no programs", backend.ErrUnsupported)

@@ -66,7 +66,8 @@ var (
 
 // states is every state of a slot.
 var states = []engine.State{
-	engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateRefusing, engine.StateSuspect, engine.StateBroken, engine.StateRetired,
+	engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateRefusing, engine.StateSuspect,
+	engine.StateBroken, engine.StateRetired,
 }
 
 func gauge(to chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {

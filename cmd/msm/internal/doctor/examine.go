@@ -90,7 +90,8 @@ func (e *examination) system() {
 		e.add("shared memory", OK, "", "sealed memory files work")
 	}
 	if s.NoProc {
-		e.add("proc", Warning, "mount it: mount -t proc proc /proc", "/proc is not mounted: no plugin is found beside a program, and limits are not known")
+		e.add("proc", Warning, "mount it: mount -t proc proc /proc",
+			"/proc is not mounted: no plugin is found beside a program, and limits are not known")
 	}
 	if s.Start != nil {
 		e.add("processes", e.worst(e.startsPlugins()), "allow it in the container's seccomp profile", "%v", line(s.Start))
