@@ -68,13 +68,13 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			drv.Close()
-		}
-	}()
 	d := &Device{driver: drv, code: newCode(drv), trace: o.Trace, turns: make(chan *Turn, 1)}
 	d.erasers.of = make(map[string]*eraser)
+	defer func() {
+		if err != nil {
+			d.abandon()
+		}
+	}()
 	d.budget.most = o.Memory
 	if err := d.measure(); err != nil {
 		return nil, err
@@ -83,18 +83,28 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 		return nil, err
 	}
 	t, err := newTurn(d)
-	if err == nil {
-		if _, err = t.Results(leastResults); errors.Is(err, backend.ErrOutOfMemory) {
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.Results(leastResults); err != nil {
+		t.close()
+		if errors.Is(err, backend.ErrOutOfMemory) {
 			err = fmt.Errorf("no pinned memory on the host, which the card copies from: raise the limits of locked memory "+
 				"(ulimit -l unlimited, docker run --ulimit memlock=-1) and of the container's memory: %w", err)
 		}
-	}
-	if err != nil {
 		return nil, err
 	}
 	d.sweep = time.AfterFunc(idle, d.sweepIdle)
 	d.turns <- t
 	return d, nil
+}
+
+// abandon gives back what a device has that Open does not return.
+func (d *Device) abandon() {
+	if d.wiper != nil {
+		d.wiper.Close()
+	}
+	d.driver.Close()
 }
 
 // Driver returns the card for what needs no turn: events, additional streams, registered memory.
