@@ -211,7 +211,7 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d lives", lives)
 }
 
-// sweep lives with each call of one function failing in turn, at most sixteen of them.
+// sweep lives with each call of one function failing in turn, at most 32 of them.
 func sweep(t *testing.T, call string) {
 	if err := driver.Init(); err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func sweep(t *testing.T, call string) {
 		t.Fatal(err)
 	}
 	calls, lost := fakecuda.Calls(call), slices.DeleteFunc(slices.Sorted(maps.Keys(faults)), func(c string) bool { return c == outOfMemory })
-	tried := min(calls, 16)
+	tried := min(calls, 32)
 	nth := func(k int64) int64 { return 1 + k*(calls-1)/max(tried-1, 1) }
 	for k := range tried { // before any context is lost, which stays
 		l.survive(t, call, nth(k), outOfMemory)
