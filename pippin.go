@@ -18,6 +18,7 @@ import (
 
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/inuse"
+	"github.com/pippin-zk/pippin/internal/known"
 )
 
 // New opens an engine that knows every backend by name:
@@ -34,10 +35,14 @@ import (
 // It is engine.New with cfg.Open set, unless the caller did: package engine knows
 // no backend, so that a program links only those that it opens. Where the caller names no
 // backend it is that in PIPPIN_BACKEND, as in a woven program; none there, or no such
-// variable, is cpu.
+// variable, is cpu. It sets cfg.Known too, unless that is not nil: backends outside of this
+// process compute known answers when they are opened and each minute of use.
 func New(ctx context.Context, cfg engine.Config) (*engine.Engine, error) {
 	if cfg.Open == nil {
 		cfg.Open = Opener(Options{Log: cfg.Log})
+	}
+	if cfg.Known == nil {
+		cfg.Known = known.All()
 	}
 	if cfg.Backend == "" {
 		if name := os.Getenv("PIPPIN_BACKEND"); name != "none" {
@@ -52,7 +57,7 @@ func New(ctx context.Context, cfg engine.Config) (*engine.Engine, error) {
 }
 
 // Use opens an engine as New does, and gives it to all provers: Groth16 and PLONK, their set-ups
-// and keys, KZG and Pedersen commitments compute on it wherever they are given no engine (nil).
+// and keys, circom's keys, KZG and Pedersen commitments compute on it wherever they are given no engine (nil).
 // A prover's own Use counts before it. The engine of an earlier Use is given up, not closed: each
 // is closed by its caller, once nothing uses it any more.
 func Use(ctx context.Context, cfg engine.Config) (*engine.Engine, error) {

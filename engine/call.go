@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ type call struct {
 	passed       []*slot // asked already; they gave no answer
 	deaths       int     // of backends while they computed this call
 	failures     []failed
+	subject      subject
+	asking       *refusal // the call asks again whether the backend still refuses such calls
+	silent       bool     // its last failure is no news
 	// fits says whether a generation may be asked; nil accepts every one.
 	fits func(*generation) bool
 	// can returns why a backend is unable to compute the call, whatever its state; nil means that
@@ -60,8 +64,10 @@ func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *gener
 	}()
 	c.restarts = e.cfg.Restarts
 	return e.attempt(ctx, c, func(ctx context.Context, g *generation) error {
+		began := time.Now()
 		err := f(ctx, g)
-		e.countOutcome(g, err)
+		c.silent = !g.remember(c, time.Since(began), err)
+		e.countOutcome(ctx, c, g, err)
 		return err
 	})
 }
@@ -88,6 +94,7 @@ func (e *Engine) attempt(ctx context.Context, c *call, f func(context.Context, *
 // try computes on g, which await reserved. If the call fails, try returns how it goes on.
 func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (course, error) {
 	defer g.exit() // also when f panics
+	defer g.asked(c)
 	hedged, stop := e.hedge(ctx, c, g)
 	defer stop()
 	err := f(hedged, g)
@@ -153,7 +160,11 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 				s.startLocked(now.Add(e.cfg.Patience), false, nil)
 			}
 			more := slices.ContainsFunc(e.slots[i+1:], c.wantsLocked)
-			if s.state == StateReady || s.state == StateSuspect && !more && !c.brief {
+			if more && s.open() && c.putOffLocked(ctx, s) {
+				better = cmp.Or(better, s)
+				continue
+			}
+			if s.open() || s.state == StateSuspect && !more && !c.brief {
 				s.gen.refs++
 				e.countersLocked(s.name).InFlight++
 				e.passedOverLocked(c, better, s)
@@ -168,6 +179,19 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 		}
 	}
 	return nil, waiting{}, e.nobodyLocked(c)
+}
+
+// putOffLocked reports whether the call passes a slot over, whose backend has refused calls like it.
+// The refusal counts as one more.
+func (c *call) putOffLocked(ctx context.Context, s *slot) bool {
+	err := s.gen.putOff(c, true)
+	if err == nil {
+		return false
+	}
+	s.gen.outcomeLocked(ctx, err)
+	c.passed, c.silent = append(c.passed, s), true
+	c.failures = append(c.failures, failed{s, fmt.Errorf("backend %s: %w", s.name, err)})
+	return true
 }
 
 // wantsLocked reports whether the call may still be sent to a slot.
@@ -224,7 +248,7 @@ func (e *Engine) passedOverLocked(c *call, better, s *slot) {
 	switch {
 	case better == nil:
 	case better.state == StateReady: // able to answer other calls, but not this one
-		if slices.Contains(c.passed, better) {
+		if slices.Contains(c.passed, better) && !c.silent {
 			e.events.add(Event{Kind: EventFallback, Backend: s.name, Err: c.err()})
 		}
 	case !better.announced:
@@ -260,7 +284,7 @@ func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) 
 	v := e.conclude(ctx, g, failure{err: err, deaths: c.deaths, allowed: c.restarts, more: e.more(c, g)})
 	if v.call == moveOn {
 		c.passed = append(c.passed, g.slot)
-		if v.backend == stays {
+		if v.backend == stays && !c.silent && !e.refusing(g) {
 			e.events.add(Event{Kind: EventFailed, Backend: g.slot.name, Err: err})
 		}
 	}
@@ -293,10 +317,18 @@ func both(a, b error) error {
 	return fmt.Errorf("%w; %w", a, b)
 }
 
-// countOutcome counts a call on g as answered, or as failed when err is set.
-func (e *Engine) countOutcome(g *generation, err error) {
+// refusing reports whether a backend is in StateRefusing.
+func (e *Engine) refusing(g *generation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return g.slot.gen == g && g.slot.state == StateRefusing
+}
+
+// countOutcome counts a call on g as answered, or as failed when err is set.
+func (e *Engine) countOutcome(ctx context.Context, c *call, g *generation, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g.outcomeLocked(ctx, err)
 	if err != nil {
 		e.countersLocked(g.slot.name).Failed++
 		return
@@ -306,6 +338,7 @@ func (e *Engine) countOutcome(g *generation, err error) {
 	e.stats.Answered++
 	if slices.Index(e.slots, g.slot) > 0 {
 		e.stats.FallBacks++
+		e.reasons[e.reasonLocked(c)]++
 	}
 }
 
@@ -316,8 +349,7 @@ func (e *Engine) refuse(g *generation, err error) {
 	e.stats.Refused++
 	g.refused = err
 	if g.slot.gen == g {
-		e.events.add(Event{Kind: EventWrong, Backend: g.slot.name, Err: err})
-		g.slot.retireLocked(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
+		g.slot.wrongLocked(err)
 	}
 }
 

@@ -68,6 +68,12 @@ type Config struct {
 	// numbers every k-th is computed again as a whole, from what it finds in memory: both its
 	// answers and what it leaves in memory are compared.
 	CompareEvery int
+	// Known are computations whose answers are known. A backend outside of this process computes them when it
+	// is opened, also for a repair, and when KnownEvery is over while it is in use; 0 is a minute, a negative
+	// value only at openings. One wrong answer retires it. pippin.New sets Known; an empty list that is not nil
+	// leaves it out.
+	Known      []Known
+	KnownEvery time.Duration
 	// CheckInput refuses scalars not below r, and bases outside of the subgroup of order r. The
 	// check of bases takes up to some 100 microseconds a point.
 	CheckInput bool
@@ -106,6 +112,7 @@ const (
 	defaultPingEvery   = 2 * time.Second
 	defaultPingTimeout = 5 * time.Second
 	defaultPingMisses  = 2
+	defaultKnownEvery  = time.Minute
 
 	// drainLimit is how long Close waits for the calls in flight.
 	drainLimit = 30 * time.Second
@@ -145,6 +152,7 @@ func (c *Config) setDefaults() error {
 	c.PingEvery = cmp.Or(c.PingEvery, defaultPingEvery)
 	c.PingTimeout = cmp.Or(c.PingTimeout, defaultPingTimeout)
 	c.PingMisses = cmp.Or(c.PingMisses, defaultPingMisses)
+	c.KnownEvery = cmp.Or(c.KnownEvery, defaultKnownEvery)
 	c.Threshold = cmp.Or(c.Threshold, DefaultThreshold)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

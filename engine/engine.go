@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,8 @@ type Engine struct {
 	forced      bool          // no repetitions either: Shutdown ran out of time
 	drained     chan struct{} // closed when closed is set and no call is in flight
 	ended       chan struct{} // closed when everything is closed
-	stats       Stats         // without Backends
+	stats       Stats         // without Backends and Reasons
+	reasons     map[Reason]uint64
 	backends    map[string]*BackendStats
 }
 
@@ -50,7 +52,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		using:       make(chan struct{}, 1),
 		generations: map[*generation]struct{}{}, bases: map[*Bases]struct{}{},
 		moved: make(chan struct{}), drained: make(chan struct{}), ended: make(chan struct{}),
-		backends: map[string]*BackendStats{},
+		backends: map[string]*BackendStats{}, reasons: map[Reason]uint64{},
 	}
 	first := e.newSlot(cfg.Backend)
 	e.slots = e.lineUpLocked(first)
@@ -174,7 +176,7 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	e.slots = e.lineUpLocked(s)
 	if old[0].announced && !slices.Contains(e.slots, old[0]) {
 		s.announced = true // so that the lasting fall-back announced for old[0] gets its end
-		if s.state == StateReady {
+		if s.open() {
 			s.returnedLocked()
 		}
 	}
@@ -434,6 +436,7 @@ func (e *Engine) counted() (st Stats, open []backend.Backend) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	st = e.stats
+	st.Reasons = maps.Clone(e.reasons)
 	st.Bases = len(e.bases)
 	spaces := map[string]int64{}
 	for g := range e.generations {

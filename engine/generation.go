@@ -35,11 +35,17 @@ type generation struct {
 	fresh   bool          // opened by a repair, and no answer compared yet
 	pinged  time.Time     // when the unanswered ping was sent, or zero
 	refused error         // this backend's wrong answer, if it gave one
+	// refusedInRow counts refusals since the last answer, which was at answered.
+	refusedInRow int
+	answered     time.Time
+	tested       time.Time // when it last computed known answers
+	testing      bool      // it does
 	// sessions are those with memory in the backend.
 	sessions map[*Session]struct{}
 
-	mu  sync.Mutex
-	ids map[*Bases]*residence
+	mu       sync.Mutex
+	ids      map[*Bases]*residence
+	subjects map[subject]*refusal // of calls that the backend has refused
 }
 
 // residence is bases that are loaded, are being loaded, or were refused.
@@ -48,10 +54,7 @@ type residence struct {
 	id   backend.BasesID
 	err  error
 
-	// Under generation.mu, once there was no room:
-	refusals int       // in a row
-	again    time.Time // a call asks again from then on
-	asking   bool      // one does
+	refusals // for want of room; under generation.mu
 }
 
 // adopt makes a generation of an opened backend and starts to tend it.
@@ -59,8 +62,9 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	g := &generation{
 		e: e, slot: s, b: b, info: b.Info(), born: time.Now(),
 		hurry: make(chan struct{}, 1), closed: make(chan struct{}), idle: make(chan struct{}),
-		ids: map[*Bases]*residence{}, sessions: map[*Session]struct{}{},
+		ids: map[*Bases]*residence{}, sessions: map[*Session]struct{}{}, subjects: map[subject]*refusal{},
 	}
+	g.tested = g.born
 	g.ctx, g.end = context.WithCancelCause(context.Background())
 	e.mu.Lock()
 	e.generations[g] = struct{}{}
@@ -212,6 +216,9 @@ func (g *generation) watch() {
 		case err == nil:
 			missed = 0
 			g.prove()
+			if g.knownDue() {
+				g.e.background.Go(g.testInUse)
+			}
 		case backend.FaultOf(err) == backend.FaultGone, errors.Is(err, backend.ErrClosed):
 			g.fail(err)
 			return
@@ -377,25 +384,17 @@ func (g *generation) ensure(ctx context.Context, b *Bases) (backend.BasesID, err
 	}
 }
 
-// asks reports whether a call should ask again whether there is room for bases. One call at a time
-// does; the others go to the next backend meanwhile.
+// asks reports whether a call should ask again whether there is room for bases.
 func (g *generation) asks(r *residence) bool {
-	if !errors.Is(r.err, backend.ErrOutOfMemory) {
-		return false
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r.asking || time.Now().Before(r.again) {
-		return false
-	}
-	r.asking = true
-	return true
+	return errors.Is(r.err, backend.ErrOutOfMemory) && r.refusals.asks()
 }
 
 // askAgain loads bases for which there was no room, and returns their new residence. It takes the
 // old one's place, unless the caller's context ended the load.
 func (g *generation) askAgain(ctx context.Context, b *Bases, old *residence) *residence {
-	r := &residence{done: make(chan struct{}), refusals: old.refusals}
+	r := &residence{done: make(chan struct{}), refusals: refusals{inRow: old.inRow}}
 	g.load(ctx, b, r)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -404,16 +403,6 @@ func (g *generation) askAgain(ctx context.Context, b *Bases, old *residence) *re
 		g.ids[b] = r
 	}
 	return r
-}
-
-// refusedLocked decides when a call asks again whether there is room. Pauses double up to 4 s, so that
-// calls are back soon after a shortage. They are at least a hundred times what the refused load took,
-// so that asking takes a hundredth of the time, but at most a minute.
-func (r *residence) refusedLocked(took time.Duration) {
-	const first, most, longest, share = time.Second, 4 * time.Second, time.Minute, 100
-	pause := min(first<<min(r.refusals, 8), most)
-	r.refusals++
-	r.again = time.Now().Add(min(max(pause, share*took), longest))
 }
 
 // load loads b and fills in r.
@@ -437,11 +426,18 @@ func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 	defer g.mu.Unlock()
 	switch {
 	case errors.Is(r.err, backend.ErrOutOfMemory):
-		r.refusedLocked(time.Since(began))
+		r.err = noRoom{r.err}
+		r.refused(time.Since(began))
 	case !lasting(r.err) && g.ids[b] == r:
 		delete(g.ids, b)
 	}
 }
+
+// noRoom is the error of bases for which there was no room. Calls about them get it again without
+// asking the backend.
+type noRoom struct{ error }
+
+func (n noRoom) Unwrap() error { return n.error }
 
 // lasting reports whether a second load would fail with the same error: for ever if the backend
 // does not support it, for a while if it has no room. Such an error is remembered, so that calls go
@@ -450,7 +446,7 @@ func lasting(err error) bool {
 	return errors.Is(err, backend.ErrOutOfMemory) || errors.Is(err, backend.ErrUnsupported)
 }
 
-// roomier makes the next call ask again about bases that had no room.
+// roomier makes the next call ask again about what had no room.
 func (g *generation) roomier() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -461,6 +457,9 @@ func (g *generation) roomier() {
 		default:
 		}
 	}
+	for _, r := range g.subjects {
+		r.again = time.Time{}
+	}
 }
 
 // free releases b if it is resident. Nobody else holds a reference to b.
@@ -469,6 +468,7 @@ func (g *generation) free(b *Bases) error {
 	r := g.ids[b]
 	delete(g.ids, b)
 	g.mu.Unlock()
+	g.dropSubjects(b)
 	g.roomier()
 	if r == nil {
 		return nil

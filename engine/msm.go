@@ -40,6 +40,9 @@ func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by stri
 			c.fits = func(g *generation) bool { return g.holdsAll(reqs) }
 		}
 	}
+	if len(reqs) > 0 {
+		c.subject = subject{bases: reqs[0].Bases, count: c.points}
+	}
 	by, err = e.do(ctx, c, func(ctx context.Context, g *generation) (err error) {
 		if out, err = g.msm(ctx, reqs); err != nil {
 			return err

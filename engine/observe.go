@@ -87,10 +87,13 @@ type Stats struct {
 	Failed    uint64 // calls
 	Canceled  uint64 // calls, of Failed, whose own context had ended
 	FallBacks uint64 // calls that were answered, but not by the preferred backend
+	// Reasons says why, for each of FallBacks. It has no entry for what never happened.
+	Reasons map[Reason]uint64
 
 	Checked  uint64 // answers that were checked
 	Compared uint64 // answers that were compared
-	Refused  uint64 // answers that a check or comparison refused
+	Known    uint64 // computations with known answers that were right
+	Refused  uint64 // answers that a check, a comparison or a known answer refused
 
 	Bases  int   // sets of bases that are loaded
 	Shared int64 // bytes of scalar buffers in memory that a backend reads
@@ -102,8 +105,8 @@ type Stats struct {
 	Backends []BackendStats
 }
 
-// Degraded reports whether the preferred backend does not answer: it is suspect, is being opened
-// again, failed to open, or was refused. Calls wait or are sent to another backend.
+// Degraded reports whether the preferred backend does not answer: it refuses calls, is suspect, is being
+// opened again, failed to open, or gave a wrong answer. Calls wait or are sent to another backend.
 func (s Stats) Degraded() bool {
 	return len(s.Backends) > 0 && s.Backends[0].State != StateReady && s.Backends[0].State != StateIdle
 }
@@ -112,7 +115,7 @@ func (s Stats) Degraded() bool {
 type BackendStats struct {
 	Name     string
 	State    State
-	Err      error  // why it is broken or retired
+	Err      error  // why it is refusing, suspect, broken or retired
 	InFlight int    // calls on it
 	Answered uint64 // calls
 	Failed   uint64 // calls that it did not answer, for whatever reason
@@ -136,7 +139,10 @@ const (
 	StateIdle    State = "idle"    // not needed until now
 	StateOpening State = "opening" // being opened, its bases being loaded
 	StateReady   State = "ready"   // answers calls
-	StateSuspect State = "suspect" // late with a call or a ping; calls go to the next one until it answers
-	StateBroken  State = "broken"  // could not be opened, will be tried again
-	StateRetired State = "retired" // gave a wrong answer or was replaced, will not be asked
+	// refused the last calls, three or more, though it lives: it has no room, or a fault. It is asked
+	// again with pauses, and calls go to the next one meanwhile
+	StateRefusing State = "refusing"
+	StateSuspect  State = "suspect" // late with a call or a ping; calls go to the next one until it answers
+	StateBroken   State = "broken"  // could not be opened, will be tried again
+	StateRetired  State = "retired" // gave a wrong answer or was replaced, will not be asked
 )

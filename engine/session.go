@@ -126,7 +126,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 
 // call returns the call for which a session is opened.
 func (sp *Space) call() *call {
-	return &call{points: sp.Count, can: func(i backend.Info) error {
+	return &call{points: sp.Count, subject: subject{element: sp.Element, count: sp.Count}, can: func(i backend.Info) error {
 		switch {
 		case !i.Can.HasPrograms(sp.Element):
 			return fmt.Errorf("%w: backend %s has no programs over %v", backend.ErrUnsupported, i.Name, sp.Element)
@@ -268,7 +268,7 @@ func (s *Session) Current() bool {
 		return false
 	}
 	for _, slot := range s.e.slots {
-		if slot.gen != nil && (slot.gen == s.g || slot.state == StateReady && c.openLocked(slot)) {
+		if slot.gen != nil && (slot.gen == s.g || slot.open() && c.openLocked(slot) && slot.gen.putOff(c, false) == nil) {
 			return slot.gen == s.g
 		}
 	}
@@ -338,6 +338,9 @@ func (s *Session) settle(ctx context.Context, err error) error {
 	if fault := backend.FaultOf(err); !ended && (fault != backend.FaultCaller || isGone(err)) {
 		s.broken = err
 	}
+	if !s.held && !ended {
+		g.outcomeLocked(ctx, err)
+	}
 	e.mu.Unlock()
 	if !s.held || !errors.Is(err, ErrWrongAnswer) { // otherwise Repeat refuses the backend
 		e.conclude(ctx, g, failure{err: err, allowed: -1})
@@ -377,6 +380,9 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	s.g.provedLocked()
+	if !s.held { // otherwise the outcome is that of what Repeat calls
+		s.g.outcomeLocked(ctx, nil)
+	}
 	s.e.countersLocked(s.g.slot.name).Programs++
 	return p.answers, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -79,6 +80,9 @@ func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 				s.e.events.flush(flushLimit)
 				continue // open it once more, at once
 			}
+		case errors.Is(err, ErrWrongAnswer):
+			s.accused(err)
+			return
 		case once && tries == 0:
 			s.retired(err)
 			return
@@ -104,6 +108,9 @@ func (s *slot) bring(strict bool) (*generation, error) {
 	err = s.reload(g, strict)
 	if err == nil && s.repairing() {
 		err = g.ping()
+	}
+	if err == nil {
+		err = g.known(s.ctx)
 	}
 	if err == nil {
 		err = s.install(g)

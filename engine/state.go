@@ -5,19 +5,20 @@ import "time"
 // lifecycle is the state of a slot, and what it follows from. Its methods are the only
 // transitions; Engine.mu is held for all of them.
 //
-//	from      start    ready   failed   retry     suspect  trust   lost                 retire
-//	idle      opening  -       -        -         -        -       -                    retired
-//	opening   -        ready   broken   opening   -        -       -                    retired
-//	ready     -        -       -        -         suspect  -       opening, or broken   retired
-//	                                                               after many in a row
-//	suspect   -        -       -        -         -        ready   as ready             retired
-//	broken    -        -       -        opening   -        -       -                    retired
-//	retired   -        -       -        -         -        -       -                    -
+//	from      start    ready   failed   retry     suspect  trust   refusing  answers  lost                 retire
+//	idle      opening  -       -        -         -        -       -         -        -                    retired
+//	opening   -        ready   broken   opening   -        -       -         -        -                    retired
+//	ready     -        -       -        -         suspect  -       refusing  -        opening, or broken   retired
+//	                                                                                  after many in a row
+//	refusing  -        -       -        -         suspect  -       -         ready    as ready             retired
+//	suspect   -        -       -        -         -        ready   -         -        as ready             retired
+//	broken    -        -       -        opening   -        -       -         -        -                    retired
+//	retired   -        -       -        -         -        -       -         -        -                    -
 //
 // A life of Config.RetryMax ends a row of deaths.
 type lifecycle struct {
 	state State
-	// err is why the slot is broken, retired or being opened again.
+	// err is why the slot is refusing, suspect, broken, retired or being opened again.
 	err error
 	// hope is the time until which calls wait for the slot although there is a next one.
 	hope time.Time
@@ -64,7 +65,7 @@ func (l *lifecycle) failed(err error) {
 // suspect records that a backend does not answer, and reports whether that is new. Calls that could
 // go elsewhere wait for it until hope.
 func (l *lifecycle) suspect(err error, hope time.Time) bool {
-	if l.state != StateReady {
+	if !l.open() {
 		return false
 	}
 	l.state, l.err, l.hope = StateSuspect, err, hope
@@ -74,6 +75,25 @@ func (l *lifecycle) suspect(err error, hope time.Time) bool {
 // trust records that a backend answers, and reports whether it was suspect.
 func (l *lifecycle) trust() bool {
 	if l.state != StateSuspect {
+		return false
+	}
+	l.state, l.err = StateReady, nil
+	return true
+}
+
+// open reports whether calls are sent to the backend without waiting.
+func (l *lifecycle) open() bool { return l.state == StateReady || l.state == StateRefusing }
+
+// refusing records that a backend refuses calls.
+func (l *lifecycle) refusing(err error) {
+	if l.state == StateReady {
+		l.state, l.err = StateRefusing, err
+	}
+}
+
+// answers records that a backend has answered a call, and reports whether it was refusing.
+func (l *lifecycle) answers() bool {
+	if l.state != StateRefusing {
 		return false
 	}
 	l.state, l.err = StateReady, nil
@@ -92,7 +112,7 @@ const (
 // lost records the death of a backend that was ready or suspect. If opening it again is promising,
 // calls wait for that until hope.
 func (l *lifecycle) lost(cause error, lived life, hope time.Time) {
-	if l.state != StateReady && l.state != StateSuspect {
+	if !l.open() && l.state != StateSuspect {
 		return
 	}
 	l.err, l.died = cause, cause
@@ -126,7 +146,7 @@ func (l *lifecycle) promising() bool { return l.deaths <= mostDeaths }
 // slot comes after it.
 func (l *lifecycle) awaited(now time.Time, more bool) bool {
 	switch l.state {
-	case StateIdle, StateReady:
+	case StateIdle, StateReady, StateRefusing:
 		return true
 	case StateOpening, StateSuspect:
 		return !more || now.Before(l.hope)

@@ -18,6 +18,8 @@ func TestLifecycle(t *testing.T) {
 		"failed":       func(l *lifecycle) { l.failed(cause) },
 		"suspect":      func(l *lifecycle) { l.suspect(cause, hope) },
 		"trust":        func(l *lifecycle) { l.trust() },
+		"refusing":     func(l *lifecycle) { l.refusing(cause) },
+		"answers":      func(l *lifecycle) { l.answers() },
 		"lost, proven": func(l *lifecycle) { l.lost(cause, long, hope) },
 		"lost":         func(l *lifecycle) { l.lost(cause, useless, hope) },
 		"retire":       func(l *lifecycle) { l.retire(cause) },
@@ -25,7 +27,12 @@ func TestLifecycle(t *testing.T) {
 	for from, row := range map[State]map[string]State{
 		StateIdle:    {"start": StateOpening, "retire": StateRetired},
 		StateOpening: {"ready": StateReady, "failed": StateBroken, "retire": StateRetired},
-		StateReady:   {"suspect": StateSuspect, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
+		StateReady: {
+			"suspect": StateSuspect, "refusing": StateRefusing, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired,
+		},
+		StateRefusing: {
+			"suspect": StateSuspect, "answers": StateReady, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired,
+		},
 		StateSuspect: {"trust": StateReady, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
 		StateBroken:  {"retry": StateOpening, "retire": StateRetired},
 		StateRetired: {},

@@ -116,6 +116,9 @@ func Find(name string, s Search) (Found, error) {
 		return Found{}, fmt.Errorf("%w: plugin name %q", backend.ErrInvalidInput, name)
 	}
 	none := &NotFoundError{File: Prefix + name}
+	if _, err := beside(); err != nil && s.File == "" && !s.NotBeside {
+		none.Unusable = append(none.Unusable, err.Error())
+	}
 	for _, path := range s.candidates(Prefix + name) {
 		f, err := s.examine(name, path)
 		switch {
@@ -195,10 +198,8 @@ func (s *Search) candidates(file string) []string {
 func (s *Search) dirs() []string {
 	dirs := slices.Clone(s.Dirs)
 	if !s.NotBeside {
-		if exe, err := os.Executable(); err == nil {
-			if exe, err = filepath.EvalSymlinks(exe); err == nil {
-				dirs = append(dirs, filepath.Dir(exe))
-			}
+		if dir, err := beside(); err == nil {
+			dirs = append(dirs, dir)
 		}
 	}
 	for _, dir := range filepath.SplitList(s.Path) {
@@ -213,6 +214,21 @@ func (s *Search) dirs() []string {
 		}
 	}
 	return once
+}
+
+// executable is os.Executable; a test replaces it.
+var executable = os.Executable
+
+// beside returns the folder of this program.
+func beside() (string, error) {
+	exe, err := executable()
+	if err == nil {
+		exe, err = filepath.EvalSymlinks(exe)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the folder of this program: %w (is /proc mounted?)", err)
+	}
+	return filepath.Dir(exe), nil
 }
 
 // examine decides whether the file at path may be executed.
@@ -230,6 +246,10 @@ func (s *Search) examine(name, path string) (Found, error) {
 	}
 	if !trust.Executable(st) {
 		return Found{}, errors.New("not executable")
+	}
+	if trust.NoExec(abs) {
+		return Found{}, errors.New("on a file system that is mounted noexec: put it on another, or mount that one with exec " +
+			"(docker run --tmpfs DIR:exec)")
 	}
 	real, err := trust.File(abs)
 	if err != nil {

@@ -2,10 +2,13 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -97,7 +100,8 @@ func (s Spec) withDefaults() (Spec, error) {
 // and if this process dies the plugin ends by itself. With Spec.Socket, Open connects to a daemon,
 // and the client owns the session. If the plugin is not found, not trusted or does not start, or
 // its backend does not open, the error wraps backend.ErrUnavailable and has what the plugin said.
-// On a system without sealed shared memory it wraps backend.ErrUnsupported.
+// Where no memory can be shared it wraps backend.ErrUnsupported. What a container denies that a plugin
+// needs is told here, with what helps, and not by the calls.
 func Open(ctx context.Context, spec Spec) (*Client, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -106,6 +110,10 @@ func Open(ctx context.Context, spec Spec) (*Client, error) {
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("%w: plugins need Linux's sealed memory files, this is %s; use a backend in process",
 			backend.ErrUnsupported, runtime.GOOS)
+	}
+	if err := CheckShared(); err != nil {
+		return nil, fmt.Errorf("%w; a plugin reads its inputs there: allow memfd_create, ftruncate and mmap in the container's "+
+			"seccomp profile, and raise its memory limit", err)
 	}
 	if spec.Socket != "" {
 		return dial(ctx, spec)
@@ -121,6 +129,9 @@ func Open(ctx context.Context, spec Spec) (*Client, error) {
 func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	if err := CheckTemp(os.TempDir()); err != nil {
 		return nil, err
+	}
+	if err := CheckStart(); err != nil {
+		return nil, fmt.Errorf("%w: allow it in the container's seccomp profile", err)
 	}
 	var rpc proto.BackendClient
 	var info backend.Info
@@ -174,6 +185,15 @@ func CheckShared() error {
 	return err
 }
 
+// CheckStart returns why no plugin can be started here, or nil. If none can, Open fails, unless it
+// connects to a daemon.
+func CheckStart() error {
+	if err := process.Check(); err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return nil
+}
+
 // CheckTemp refuses a folder for temporary files (os.TempDir) that cannot hold a plugin's socket:
 // its path is too long, or it is not writable. Open refuses it too, with backend.ErrUnavailable.
 func CheckTemp(tmp string) error {
@@ -184,12 +204,16 @@ func CheckTemp(tmp string) error {
 	}
 	dir, err := os.MkdirTemp(tmp, "plugin-dir")
 	if err == nil {
-		err = os.Remove(dir)
+		err = os.WriteFile(filepath.Join(dir, "socket"), nil, 0o600)
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	if err != nil {
+		why := "cannot be written"
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			why = "is full: it has no room or no inodes left (df, df -i)"
+		}
 		return fmt.Errorf("%w: no plugin starts without a folder for temporary files, and %s (TMPDIR) "+
-			"cannot be written; set TMPDIR to one that can: %w",
-			backend.ErrUnavailable, tmp, err)
+			"%s; set TMPDIR to one that can be: %w", backend.ErrUnavailable, tmp, why, err)
 	}
 	return nil
 }

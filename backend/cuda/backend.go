@@ -22,7 +22,7 @@ import (
 type Options struct {
 	// Devices lists the cards to use; "" is every card. A card is named by its number, as the
 	// driver counts the cards that the process sees (0, 1,3 or 0-3), or by its UUID or the
-	// beginning of it, as nvidia-smi -L prints it.
+	// beginning of it, as nvidia-smi -L prints it (GPU-..., or MIG-... for a part of a card).
 	Devices string
 	// Memory bounds each card's memory for bases and work, in bytes: 0 is what is free when the
 	// card is opened, less a reserve for code.

@@ -23,12 +23,16 @@ type wanted struct {
 	uuid     string
 }
 
-const uuidPrefix = "GPU-"
+// isUUID reports whether a part of a list is the beginning of a UUID, of a card or of a part that MIG made.
+func isUUID(part string) bool {
+	kind, rest, _ := strings.Cut(part, "-")
+	return (kind == "GPU" || kind == "MIG") && rest != ""
+}
 
 // parseDevices reads a list of devices. The error wraps backend.ErrUnavailable.
 func parseDevices(list string) ([]wanted, error) {
 	bad := func(part string) error {
-		return fmt.Errorf("%w: %q in the list of GPUs %q: 0, 0,2, 0-3 or GPU-UUID are possible (msm devices lists them)",
+		return fmt.Errorf("%w: %q in the list of GPUs %q: 0, 0,2, 0-3, GPU-UUID or MIG-UUID are possible (msm devices lists them)",
 			backend.ErrUnavailable, part, list)
 	}
 	if list == "" {
@@ -37,7 +41,7 @@ func parseDevices(list string) ([]wanted, error) {
 	var all []wanted
 	for part := range strings.SplitSeq(list, ",") {
 		part = strings.TrimSpace(part)
-		if strings.HasPrefix(part, uuidPrefix) && len(part) > len(uuidPrefix) {
+		if isUUID(part) {
 			all = append(all, wanted{uuid: part})
 			continue
 		}

@@ -208,6 +208,10 @@ func TestWhyItDoesNotOpen(t *testing.T) {
 		"a driver that lacks a call": {[]string{old, "FAKECUDA_FAIL=cuStreamCreate@1=36"}, []string{"gone:", "install a newer NVIDIA driver"}},
 		"no memory for a context": {[]string{"FAKECUDA_FAIL=cuDevicePrimaryCtxRetain@1=" + outOfMemory},
 			[]string{"backend: out of memory", "nvidia-smi lists"}},
+		"no memory left on the card": {[]string{"FAKECUDA_MEMORY=64K"},
+			[]string{"backend: out of memory", "65536 bytes of the card's 65536 are free", "nvidia-smi shows who"}},
+		"no pinned memory": {[]string{"FAKECUDA_FAIL=cuMemHostAlloc@1+=" + outOfMemory},
+			[]string{"backend: no pinned memory", "out of memory", "ulimit -l"}},
 	} {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(append(os.Environ(), sayWhy+"=1"), c.env...)

@@ -251,10 +251,13 @@ func TestPlaceIsWhole(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	there := []driver.Info{{UUID: "GPU-aaaa1111"}, {UUID: "GPU-aaaa2222"}, {UUID: "GPU-bbbb3333"}, {UUID: "GPU-cccc4444"}}
+	there := []driver.Info{
+		{UUID: "GPU-aaaa1111"}, {UUID: "GPU-aaaa2222"}, {UUID: "GPU-bbbb3333"}, {UUID: "GPU-cccc4444"}, {UUID: "MIG-cccc5555"},
+	}
 	for list, want := range map[string][]int{
-		"": {0, 1, 2, 3}, "0": {0}, "3,1": {3, 1}, "0-2": {0, 1, 2}, "3,0-1": {3, 0, 1}, "GPU-bbbb3333": {2}, "GPU-c": {3}, "gpu": nil,
-		"4": nil, "-1": nil, "1-0": nil, "0,0": nil, "0-1,1": nil, "GPU-aaaa": nil, "GPU-": nil,
+		"": {0, 1, 2, 3, 4}, "MIG-cccc": {4}, "MIG-": nil, "MIG-bbbb": nil,
+		"0": {0}, "3,1": {3, 1}, "0-2": {0, 1, 2}, "3,0-1": {3, 0, 1}, "GPU-bbbb3333": {2}, "GPU-c": {3}, "gpu": nil,
+		"5": nil, "-1": nil, "1-0": nil, "0,0": nil, "0-1,1": nil, "GPU-aaaa": nil, "GPU-": nil,
 		"GPU-dddd": nil, ",": nil, "0x1": nil, "70000": nil,
 	} {
 		got, err := choose(list, there)

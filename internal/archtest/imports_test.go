@@ -109,6 +109,8 @@ var table = map[string]rule{
 	"cmd/msm/internal/keys": {inside: []string{"engine", "backend", "internal/keyparts",
 		"internal/curves", "cmd/msm/internal/outfile", "prover/groth16", "prover/kzg", "prover/plonk"}, never: []string{cu, goPlugin}},
 	"internal/layout": {inside: []string{"backend"}, outside: []string{}},
+	"internal/known": {inside: []string{"backend", "backend/cpu", "engine", "internal/layout"},
+		outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"internal/curves": {inside: []string{"backend", "internal/layout"}, outside: []string{gnarkCrypto},
 		never: beyondMSMs},
 	"kernels":                 {inside: []string{"kernels/..."}, never: []string{cu, goPlugin}},
@@ -154,7 +156,7 @@ var onlyImporters = map[string][]string{
 	gnark:      {"prover", "cluster", "examples", "cmd/msm", "internal/circuits", "internal/proofsystem", "scripts/versions", gnarkCrypto},
 	"unsafe":   {"internal/layout", "internal/cuda/driver", "backend/cuda/internal/nvml", "plugin/internal/shm", "plugin/internal/proto"},
 	"backend/cpu": {".", "cmd", "weave/internal/hook", "backend/backendtest", "examples",
-		"prover/internal/resident", "prover/internal/faulty"},
+		"prover/internal/resident", "prover/internal/faulty", "internal/known"},
 	"plugin": {".", "cmd", "plugin", "examples", "internal/opener", "weave/internal/hook"},
 }
 

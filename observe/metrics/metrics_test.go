@@ -183,7 +183,9 @@ func TestLifeOfABackend(t *testing.T) {
 	is(0, "pippin_backend_state", "backend=mortal", "state=broken")
 	is(1, "pippin_backend_preferred", "backend=mortal")
 	is(0, "pippin_backend_preferred", "backend=cpu")
-	is(0, "pippin_fallback_calls_total")
+	for _, r := range engine.Reasons() {
+		is(0, "pippin_fallback_calls_total", "reason="+string(r))
+	}
 	is(0, "pippin_backend_resident_bytes", "backend=mortal") // closed again
 	if n := value(t, m, "pippin_device_busy_seconds_total", "backend=mortal", "device=0"); n <= 0 {
 		t.Errorf("busy for %v s", n)
@@ -198,7 +200,7 @@ func TestLifeOfABackend(t *testing.T) {
 	is(1, "pippin_degraded")
 	is(1, "pippin_backend_deaths_total", "backend=mortal")
 	is(10, "pippin_msm_points_total", "backend=cpu")
-	if n := value(t, m, "pippin_fallback_calls_total"); n < 1 {
+	if n := value(t, m, "pippin_fallback_calls_total", "reason=gone"); n < 1 {
 		t.Errorf("%v calls fell back", n)
 	}
 	if n := value(t, m, "pippin_calls_total", "outcome=answered"); n <= answered {
@@ -225,6 +227,40 @@ func TestLifeOfABackend(t *testing.T) {
 	}
 	is(1, "pippin_calls_total", "outcome=canceled")
 	is(0, "pippin_calls_total", "outcome=failed")
+}
+
+// crowded is a CPU backend that has no room for bases.
+type crowded struct{ backend.Backend }
+
+func (crowded) LoadBases(context.Context, backend.Bases) (backend.BasesID, error) {
+	return 0, backend.ErrOutOfMemory
+}
+
+// TestARefusingBackend: of a backend that lives and refuses every call, the metrics say so, and why
+// other backends answer.
+func TestARefusingBackend(t *testing.T) {
+	e, m := watched(t, engine.Config{Backend: "crowded", Open: func(_ context.Context, name string) (backend.Backend, error) {
+		if name == "crowded" {
+			return crowded{cpu.New(cpu.Options{})}, nil
+		}
+		return cpu.New(cpu.Options{}), nil
+	}})
+	for range 3 {
+		if err := ask(t.Context(), t, e, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, of := range map[float64][]string{
+		0: {"pippin_backend_state", "state=ready", "backend=crowded"}, 1: {"pippin_backend_state", "state=refusing", "backend=crowded"},
+		6: {"pippin_fallback_calls_total", "reason=memory"}, // loads are calls
+	} {
+		if got := value(t, m, of[0], of[1:]...); got != want {
+			t.Errorf("%v is %v, want %v", of, got, want)
+		}
+	}
+	if got := value(t, m, "pippin_degraded"); got != 1 {
+		t.Errorf("degraded: %v", got)
+	}
 }
 
 // TestConventions: names, units and help are as Prometheus wants them, and every

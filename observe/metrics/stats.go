@@ -24,11 +24,12 @@ var (
 	calls     = desc("calls_total", "Calls of the engine by how they ended: answered, failed, or canceled by the caller.", "outcome")
 	inFlight  = desc("calls_in_flight", "Calls that have begun and not ended.")
 	waiting   = desc("calls_waiting", "Calls that wait for a backend.")
-	fallBacks = desc("fallback_calls_total", "Calls that another backend answered than the preferred one.")
-	degraded  = desc("degraded", "Whether the preferred backend does not answer: 1 while it is dead, broken or refused.")
+	fallBacks = desc("fallback_calls_total", "Calls that another backend answered than the preferred one, by why it did not.", "reason")
+	degraded  = desc("degraded", "Whether the preferred backend does not answer: 1 while it refuses calls, is dead, broken or retired.")
 	checked   = desc("answers_checked_total", "Answers that were checked.")
 	compared  = desc("answers_compared_total", "Answers that were computed again on another backend and compared.")
-	refused   = desc("answers_refused_total", "Answers that a check or a comparison refused.")
+	knownOnes = desc("known_answers_total", "Computations with known answers that backends did rightly.")
+	refused   = desc("answers_refused_total", "Answers that a check, a comparison or a known answer refused.")
 	bases     = desc("bases_loaded", "Sets of bases that are loaded.")
 	sessions  = desc("sessions_open", "Sessions of vectors that are open.")
 	shared    = desc("shared_bytes", "Bytes of scalar buffers in memory that a backend reads.")
@@ -65,7 +66,8 @@ var (
 
 // states is every state of a slot.
 var states = []engine.State{
-	engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateSuspect, engine.StateBroken, engine.StateRetired,
+	engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateRefusing, engine.StateSuspect,
+	engine.StateBroken, engine.StateRetired,
 }
 
 func gauge(to chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
@@ -90,10 +92,13 @@ func collectStats(to chan<- prometheus.Metric, st engine.Stats) {
 	counter(to, calls, float64(st.Canceled), "canceled")
 	gauge(to, inFlight, float64(st.InFlight))
 	gauge(to, waiting, float64(st.Waiting))
-	counter(to, fallBacks, float64(st.FallBacks))
+	for _, r := range engine.Reasons() {
+		counter(to, fallBacks, float64(st.Reasons[r]), string(r))
+	}
 	gauge(to, degraded, one(st.Degraded()))
 	counter(to, checked, float64(st.Checked))
 	counter(to, compared, float64(st.Compared))
+	counter(to, knownOnes, float64(st.Known))
 	counter(to, refused, float64(st.Refused))
 	gauge(to, bases, float64(st.Bases))
 	gauge(to, sessions, float64(st.Sessions))

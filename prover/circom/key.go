@@ -49,7 +49,8 @@ type keyOptions struct {
 	mergeScalars Merging
 }
 
-// WithEngine loads a key into an engine other than that of Use; nil is one in this process.
+// WithEngine loads a key into an engine other than that of Use; nil is that of pippin.Use, or one
+// in this process.
 func WithEngine(e *engine.Engine) KeyOption {
 	return func(o *keyOptions) { o.engine, o.chosen = e, true }
 }
@@ -81,8 +82,8 @@ var used struct {
 	engine *engine.Engine
 }
 
-// Use makes keys that are read from now on load into an engine; nil is one in this process for each
-// key, as before the first Use. The caller closes the engine after the keys.
+// Use makes keys that are read from now on load into an engine; nil is that of pippin.Use, or one in
+// this process for each key, as before the first Use. The caller closes the engine after the keys.
 func Use(e *engine.Engine) {
 	used.Lock()
 	defer used.Unlock()

@@ -89,7 +89,7 @@ func newDevice(sys api, dev int, ctx handle, info Info) *Device {
 func (d *Device) Close() error {
 	d.stage.call.Lock()
 	defer d.stage.call.Unlock()
-	err := d.stage.close()
+	err := d.stage.close(d)
 
 	d.use.Lock()
 	defer d.use.Unlock()

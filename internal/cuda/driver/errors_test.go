@@ -103,3 +103,15 @@ func TestLaunchShapes(t *testing.T) {
 		}
 	}
 }
+
+func TestUUIDText(t *testing.T) {
+	uuid := [16]byte{0x5b, 0x1f, 0x6c, 0x2e, 15: 0xff}
+	for name, want := range map[string]string{
+		"NVIDIA H100 80GB HBM3":             "GPU-5b1f6c2e-0000-0000-0000-0000000000ff",
+		"NVIDIA H100 80GB HBM3 MIG 1g.10gb": "MIG-5b1f6c2e-0000-0000-0000-0000000000ff",
+	} {
+		if got := uuidText(name, uuid); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

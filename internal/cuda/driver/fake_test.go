@@ -135,6 +135,7 @@ func TestStagingFails(t *testing.T) {
 	}
 	for _, rule := range []string{
 		"cuMemcpyHtoDAsync@1=1", "cuMemcpyHtoDAsync@4=1", "cuEventRecord@3=1", "cuEventSynchronize@2=1",
+		"cuStreamSynchronize@1=1", "cuStreamSynchronize@1=2",
 	} {
 		fakecuda.Reset()
 		try(t, fakecuda.Fail(rule))
@@ -149,16 +150,30 @@ func TestStagingFails(t *testing.T) {
 			t.Errorf("%s: wrong bytes afterwards", rule)
 		}
 	}
-	for _, rule := range []string{"cuMemcpyDtoHAsync@1=1", "cuMemcpyDtoHAsync@5=1", "cuEventRecord@2=1", "cuEventSynchronize@4=1"} {
+	for _, rule := range []string{"cuMemcpyDtoHAsync@1=1", "cuMemcpyDtoHAsync@5=1", "cuEventRecord@2=1", "cuEventSynchronize@4=1",
+		"cuStreamSynchronize@1=1"} {
 		fakecuda.Reset()
 		try(t, fakecuda.Fail(rule))
 		if err := s.Read(make([]byte, size), m.Span()); err == nil {
 			t.Errorf("%s: Read succeeds", rule)
 		}
 	}
+	// While nothing can be waited for, a stage that a copy may use stays aside.
 	fakecuda.Reset()
-	if n := len(d.stage.idle); n != 1 || d.stage.all != 1 {
-		t.Errorf("%d idle stages of %d, want one", n, d.stage.all)
+	try(t, s.Write(m.Span(), data))
+	try(t, fakecuda.Fail("cuStreamSynchronize@1+=1,cuCtxSynchronize@1+=1"))
+	for range 2 {
+		if err := s.Write(m.Span(), data); err == nil {
+			t.Error("Write succeeds, though its end cannot be waited for")
+		}
+	}
+	if n, aside := len(d.stage.idle), len(d.stage.aside); n != 0 || aside != 2 {
+		t.Errorf("%d idle stages and %d aside", n, aside)
+	}
+	fakecuda.Reset()
+	try(t, s.Write(m.Span(), data))
+	if n, aside := len(d.stage.idle), len(d.stage.aside); n != 2 || aside != 0 || d.stage.all != 2 {
+		t.Errorf("%d idle stages of %d, %d aside, want two", n, d.stage.all, aside)
 	}
 	for _, st := range d.stage.idle {
 		if !zero(st.host.Bytes()) {

@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -96,7 +97,7 @@ func (c Compute) String() string { return fmt.Sprintf("%d.%d", c.Major, c.Minor)
 type Info struct {
 	Ordinal int
 	Name    string
-	UUID    string // "GPU-" and 32 hexadecimal digits in groups, as nvidia-smi -L writes it
+	UUID    string // "GPU-", or "MIG-" for a part of one, and 32 hexadecimal digits in groups, as nvidia-smi -L writes it
 	Memory  int64
 	Compute Compute
 	Driver  Version // the newest CUDA that the driver runs
@@ -166,6 +167,17 @@ func Devices() ([]Info, error) {
 	return infos, nil
 }
 
+// uuidText writes a UUID as nvidia-smi -L does. A part of a card, which MIG makes a device, has such a
+// name as "NVIDIA H100 80GB HBM3 MIG 1g.10gb".
+func uuidText(name string, uuid [16]byte) string {
+	kind := "GPU-"
+	if strings.Contains(name, " MIG ") {
+		kind = "MIG-"
+	}
+	h := hex.EncodeToString(uuid[:])
+	return kind + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
 func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 	info := Info{Ordinal: ordinal, Driver: v}
 	var r Result
@@ -176,8 +188,7 @@ func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 	if r != Success {
 		return info, startError("cuDeviceGetUuid", r, sys.text)
 	}
-	h := hex.EncodeToString(uuid[:])
-	info.UUID = "GPU-" + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	info.UUID = uuidText(info.Name, uuid)
 	if info.Memory, r = sys.deviceMemory(dev); r != Success {
 		return info, startError("cuDeviceTotalMem", r, sys.text)
 	}

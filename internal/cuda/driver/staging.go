@@ -16,9 +16,10 @@ type staging struct {
 	// one call of the driver, and for writing by Device.Close.
 	call sync.RWMutex
 
-	mu   sync.Mutex
-	idle []*stage
-	all  int64
+	mu    sync.Mutex
+	idle  []*stage
+	aside []*stage // a copy may still use them
+	all   int64
 }
 
 // stage is one buffer of two halves. Idle, it is wiped and no copy uses it.
@@ -29,6 +30,7 @@ type stage struct {
 }
 
 func (p *staging) take(d *Device) (*stage, error) {
+	p.regain(d)
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
 		s := p.idle[n-1]
@@ -59,8 +61,30 @@ func (p *staging) put(s *stage) {
 	p.idle = append(p.idle, s)
 }
 
+// setAside keeps a stage that a copy may still use.
+func (p *staging) setAside(s *stage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.aside = append(p.aside, s)
+}
+
+// regain makes the stages idle that were set aside, when everything on the device is done. While that
+// cannot be known they stay where they are: their memory goes with the context, or the process.
+func (p *staging) regain(d *Device) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.aside) == 0 || d.Synchronize() != nil {
+		return
+	}
+	for _, s := range p.aside {
+		s.wipe(2 * stageSize)
+	}
+	p.idle, p.aside = append(p.idle, p.aside...), nil
+}
+
 // close frees the idle stages, which are all when no Read or Write runs.
-func (p *staging) close() error {
+func (p *staging) close(d *Device) error {
+	p.regain(d)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var err error
@@ -79,6 +103,14 @@ func (p *staging) uncount(l *Live) {
 	l.Pinned -= p.all * 2 * stageSize
 	l.Allocations -= p.all
 	l.Objects -= p.all * int64(len(stage{}.done))
+}
+
+// wipe zeroes the first size bytes of each half. No copy uses the stage any more.
+func (s *stage) wipe(size int64) {
+	for i := range s.busy {
+		clear(s.host.Span().Slice(int64(i)*stageSize, min(stageSize, size)).Bytes())
+		s.busy[i] = false
+	}
 }
 
 func (s *stage) close() error {
@@ -204,14 +236,9 @@ func (s *Stream) staged(size int64, copies func(*stage) error) error {
 	}
 	err = copies(st)
 	settled := s.Synchronize()
-	for i := range 2 {
-		from := int64(i) * stageSize
-		clear(st.host.Span().Slice(from, min(stageSize, size)).Bytes())
-		st.busy[i] = false
-	}
+	st.wipe(size)
 	if settled != nil {
-		// A copy may still use the stage. It is not given out again; its
-		// memory goes with the context, or the process.
+		d.stage.setAside(st)
 		return errors.Join(err, settled)
 	}
 	d.stage.put(st)

@@ -188,17 +188,25 @@ func (p *Process) End(patience time.Duration) {
 }
 
 // Obituary says which process it is, how it ended or that it has not, and its
-// last words.
+// last words. That this process killed it is no news.
 func (p *Process) Obituary() string {
-	how := "still running"
-	if p.HasExited() {
-		<-p.drained
-		how = p.state
+	text := fmt.Sprintf("process %s (%s)", p.ID(), p.cmd.Path)
+	if !p.HasExited() {
+		text += ": still running"
+	} else if <-p.drained; !p.wasKilled() {
+		text += ": " + p.state
 	}
 	if words := p.log.Words(); words != "" {
-		how += "; its last words: " + words
+		text += "; its last words: " + words
 	}
-	return fmt.Sprintf("process %s (%s): %s", p.ID(), p.cmd.Path, how)
+	return text
+}
+
+// wasKilled reports whether Kill has sent its signal.
+func (p *Process) wasKilled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed
 }
 
 // Stdout returns the pipe of go-plugin's handshake.

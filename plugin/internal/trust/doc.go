@@ -3,5 +3,6 @@
 //
 //	trust_unix.go    the way to a file, link by link, and who may write on it
 //	list_linux.go    a file whose mode alone says who may
+//	noexec_linux.go  whether a file's file system lets it be executed
 //	trust_other.go   systems on which nothing is executed
 package trust

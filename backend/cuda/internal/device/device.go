@@ -17,8 +17,8 @@ import (
 
 // Options of Open. The zero value is the default.
 type Options struct {
-	// Memory bounds the device memory in use, in bytes: 0 is what is free when the device is
-	// opened, less a reserve for code.
+	// Memory bounds the device memory in use, in bytes: 0 is what is free, less a reserve for code.
+	// How much that is changes with what others have of the device.
 	Memory int64
 	// Trace, if set, is told after every turn how long its phases took on the device (Turn.Mark),
 	// in order, with the context of the turn. Device.Usage then has their sums. It costs an event
@@ -26,18 +26,20 @@ type Options struct {
 	Trace func(ctx context.Context, phases []backend.StageUsage)
 }
 
-// reserve is device memory left to the driver, for code and the stacks of threads.
-const reserve = 1 << 30
-
 // Device is one open card. Its methods may be called from any goroutine. Those of a Turn may be
 // called only by whoever has the turn.
 type Device struct {
 	driver *driver.Device
 	code   *code
 	budget budget
-	trace  func(context.Context, []backend.StageUsage)
-	meter  resident.Meter
-	stages struct {
+	// freeing is held for reading while memory is given back, and for writing while it is measured.
+	freeing  sync.RWMutex
+	measured time.Time      // when; under the turn
+	wiper    *driver.Stream // for memory that is given back
+	unwiped  unwiped
+	trace    func(context.Context, []backend.StageUsage)
+	meter    resident.Meter
+	stages   struct {
 		sync.Mutex
 		sums []backend.StageUsage
 	}
@@ -66,23 +68,30 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			drv.Close()
-		}
-	}()
-	free, _, err := drv.MemInfo()
-	if err != nil {
-		return nil, err
-	}
 	d := &Device{driver: drv, code: newCode(drv), trace: o.Trace, turns: make(chan *Turn, 1)}
 	d.erasers.of = make(map[string]*eraser)
-	d.budget.limit = max(free-reserve, free/2)
-	if o.Memory > 0 {
-		d.budget.limit = min(o.Memory, d.budget.limit)
+	defer func() {
+		if err != nil {
+			d.abandon()
+		}
+	}()
+	d.budget.most = o.Memory
+	if err := d.measure(); err != nil {
+		return nil, err
+	}
+	if d.wiper, err = drv.NewStream(); err != nil {
+		return nil, err
 	}
 	t, err := newTurn(d)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := t.Results(leastResults); err != nil {
+		t.close()
+		if errors.Is(err, backend.ErrOutOfMemory) {
+			err = fmt.Errorf("no pinned memory on the host, which the card copies from: raise the limits of locked memory "+
+				"(ulimit -l unlimited, docker run --ulimit memlock=-1) and of the container's memory: %w", err)
+		}
 		return nil, err
 	}
 	d.sweep = time.AfterFunc(idle, d.sweepIdle)
@@ -90,12 +99,20 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 	return d, nil
 }
 
+// abandon gives back what a device has that Open does not return.
+func (d *Device) abandon() {
+	if d.wiper != nil {
+		d.wiper.Close()
+	}
+	d.driver.Close()
+}
+
 // Driver returns the card for what needs no turn: events, additional streams, registered memory.
 // Memory on the card is taken through a Turn.
 func (d *Device) Driver() *driver.Device { return d.driver }
 
-// Budget returns how many bytes of the card's memory may be used.
-func (d *Device) Budget() int64 { return d.budget.limit }
+// Budget returns how many bytes of the card's memory may be used at the moment.
+func (d *Device) Budget() int64 { return d.budget.bound() }
 
 // Turn waits for the turn to use the card. Turn.End passes it on.
 func (d *Device) Turn(ctx context.Context) (*Turn, error) {
@@ -181,5 +198,7 @@ func (d *Device) Close() error {
 	for _, t := range append(d.idleLong, t) {
 		errs = append(errs, t.close())
 	}
+	d.retry() // what stays ends with the context
+	errs = append(errs, d.wiper.Close())
 	return errors.Join(append(errs, d.code.close(), d.driver.Close())...)
 }

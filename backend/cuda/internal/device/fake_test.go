@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -436,6 +437,216 @@ func TestBudget(t *testing.T) {
 	turn = take(t, d)
 	available(budget)
 	end(t, turn)
+}
+
+// TestBudgetFollowsTheCard: what may be used grows when others give the card's memory back, and shrinks
+// when they take it. Spare memory makes room also where the driver refuses and not the budget.
+func TestBudgetFollowsTheCard(t *testing.T) {
+	const mib = 1 << 20
+	cudatest.OnFake(t)
+	other, err := driver.Open(0, driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	takeAllBut := func(leave int64) *driver.Memory {
+		t.Helper()
+		free, _, err := other.MemInfo()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := other.Alloc(free - leave)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	give := func(m interface{ Free() error }) {
+		t.Helper()
+		if err := m.Free(); err != nil {
+			t.Error(err)
+		}
+	}
+	held := takeAllBut(64 * mib)
+	d, err := Open(0, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if b := d.Budget(); b != 32*mib {
+		t.Errorf("a budget of %d MiB, of 64 that are free", b/mib)
+	}
+	give(held)
+
+	turn := take(t, d)
+	large, err := turn.Keep(512*mib, all)
+	if err != nil {
+		t.Fatalf("512 MiB on a card that has become free: %v", err)
+	}
+	spare, err := turn.Keep(128*mib, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cache{Memory: spare}
+	turn.Spare(c)
+	held = takeAllBut(mib)
+	m, err := turn.Keep(32*mib, all)
+	if err != nil {
+		t.Fatalf("32 MiB on a full card, with 128 MiB that are spare: %v", err)
+	}
+	if c.drops != 1 {
+		t.Errorf("spare memory was dropped %d times", c.drops)
+	}
+	if _, err := turn.Keep(512*mib, all); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("more than is free: %v", err)
+	}
+	if left := turn.Available(); left > 97*mib {
+		t.Errorf("%d MiB are said to be left, of 97 that are free", left/mib)
+	}
+	end(t, turn)
+
+	give(held)
+	d.measured = time.Time{}
+	end(t, take(t, d))
+	cudatest.Eventually(t, "an idle card sees that it has become free", func() bool { return d.Budget() > 1024*mib })
+	give(large)
+	give(m)
+}
+
+// TestUnwipedMemoryIsKept: memory that cannot be overwritten is not given back before it can.
+func TestUnwipedMemoryIsKept(t *testing.T) {
+	keep := func(t *testing.T, d *Device, size int64) *Memory {
+		turn := take(t, d)
+		defer end(t, turn)
+		m, err := turn.Keep(size, all)
+		if err == nil {
+			err = turn.Compute.Fill(m.Span(), 7)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, rule := range []string{"cuMemsetD8Async@1=2", "cuStreamSynchronize@1=2", "cuMemsetD8Async@1+=2"} {
+		for how, retry := range map[string]func(t *testing.T, d *Device){
+			"idle": func(_ *testing.T, d *Device) { d.sweepIdle() },
+			"another is freed": func(t *testing.T, d *Device) {
+				if err := keep(t, d, 1000).Free(); err != nil {
+					t.Error(err)
+				}
+			},
+			"no room": func(t *testing.T, d *Device) {
+				turn := take(t, d)
+				defer end(t, turn)
+				if _, err := turn.Work(9000, 9000); err != nil {
+					t.Error(err)
+				}
+			},
+			"closed": func(t *testing.T, d *Device) {
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			},
+		} {
+			t.Run(rule+", "+how, func(t *testing.T) {
+				d := open(t, Options{Memory: 10_000})
+				secret := keep(t, d, 4000)
+				d.sweep.Stop()
+				cudatest.Fail(t, rule)
+				if err := secret.Free(); err == nil || !strings.Contains(err.Error(), "4000 bytes of the card stay taken") {
+					t.Errorf("Free: %v", err)
+				}
+				fakecuda.Reset()
+				if n := d.Driver().Live().Memory; n != 4000 || d.budget.used != 4000 {
+					t.Errorf("%d bytes are taken, %d count as taken, want 4000", n, d.budget.used)
+				}
+				if retry(t, d); len(d.unwiped.kept) != 0 {
+					t.Errorf("%d pieces are still kept", len(d.unwiped.kept))
+				}
+			})
+		}
+	}
+}
+
+// TestUnwipedWorkMemoryIsKept: work memory that is dropped unwiped is kept as other memory is.
+func TestUnwipedWorkMemoryIsKept(t *testing.T) {
+	d := open(t, Options{Memory: 10_000})
+	turn := take(t, d)
+	work, err := turn.Work(4000, 4000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := turn.Compute.Fill(work, 7); err != nil {
+		t.Fatal(err)
+	}
+	end(t, turn)
+	turn = take(t, d)
+	cudatest.Fail(t, "cuMemsetD8Async@1=2")
+	if err := turn.Drop(); err == nil || len(d.unwiped.kept) != 1 {
+		t.Errorf("dropped: %v, %d pieces are kept", err, len(d.unwiped.kept))
+	}
+	if _, err := turn.Work(9000, 9000); err != nil {
+		t.Errorf("once it can be overwritten: %v", err)
+	}
+	end(t, turn)
+}
+
+// TestMemoryEndsWithTheContext: memory that can never be overwritten is not given back: it ends with the
+// context.
+func TestMemoryEndsWithTheContext(t *testing.T) {
+	cudatest.OnFake(t)
+	unwiped, abandoned := fakecuda.Counter("unwiped_memory"), fakecuda.Counter("abandoned")
+	d, err := Open(0, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := take(t, d)
+	m, err := turn.Keep(1000, all)
+	if err == nil {
+		err = turn.Compute.Fill(m.Span(), 7)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(t, turn)
+	cudatest.Fail(t, "cuMemsetD8Async@1+=2")
+	if err := m.Free(); err == nil {
+		t.Error("freed unwiped")
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := fakecuda.Counter("abandoned") - abandoned; n != 1 {
+		t.Errorf("%d pieces ended with the context, want 1", n)
+	}
+	if n := fakecuda.Counter("unwiped_memory") - unwiped; n != 0 {
+		t.Errorf("%d pieces were given back as they were", n)
+	}
+}
+
+// TestFreeWithoutAStream: on a card on which no stream can be had, memory is overwritten all the same.
+func TestFreeWithoutAStream(t *testing.T) {
+	d := open(t, Options{})
+	turn := take(t, d)
+	m, err := turn.Keep(1000, all)
+	if err == nil {
+		err = turn.Compute.Fill(m.Span(), 7)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(t, turn)
+	cudatest.Fail(t, "cuStreamCreate@1+=2")
+	if err := m.Free(); err != nil {
+		t.Error(err)
+	}
+	if n := d.Driver().Live().Memory; n != 0 {
+		t.Errorf("%d bytes are taken", n)
+	}
 }
 
 // TestMemoryOfALostDevice: memory of a lost device is given back without an error, and its bytes

@@ -80,6 +80,10 @@ func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 	return t.work.Span().Slice(0, size), nil
 }
 
+// leastResults is the least pinned memory that is taken for results. Open takes that much, so that a
+// machine that pins none says so then.
+const leastResults = 1 << 16
+
 // Results returns size bytes of pinned memory for results, until the next Results or End.
 func (t *Turn) Results(size int64) (*driver.Host, error) {
 	if t.results != nil && t.results.Span().Size() >= size {
@@ -91,7 +95,7 @@ func (t *Turn) Results(size int64) (*driver.Host, error) {
 		}
 		t.results = nil
 	}
-	h, err := t.dev.driver.AllocHost(max(size, 1<<16))
+	h, err := t.dev.driver.AllocHost(max(size, leastResults))
 	if err != nil {
 		return nil, err
 	}
@@ -186,16 +190,14 @@ func (t *Turn) End() error {
 		f()
 	}
 	t.lent, t.ctx, t.ends = false, nil, nil
-	secret, card := t.secret > 0, t
+	card := t
 	if t.card != nil {
 		card, t.card = t.card, nil
 		d.idleLong = append(d.idleLong, t)
 		d.long--
 	}
 	d.pass(card)
-	if secret {
-		d.sweep.Reset(idle)
-	}
+	d.sweep.Reset(idle)
 	return err
 }
 
@@ -214,6 +216,10 @@ func (d *Device) sweepIdle() {
 				old.tracer.report()
 				old.ctx = nil
 			}
+		}
+		d.retry()
+		if time.Since(d.measured) > remeasured {
+			d.remeasure(d.budget.widen)
 		}
 		d.turns <- t
 	default:
@@ -263,12 +269,9 @@ func (t *Turn) Drop() error {
 		return nil
 	}
 	err := errors.Join(t.settle(), t.wipe(), t.Compute.Synchronize())
-	if t.dev.driver.Err() != nil {
-		err = nil // a lost device's memory ends with the process
-	}
 	m := t.work
 	t.work, t.secret, t.lent = nil, 0, false
-	return errors.Join(err, t.dev.free(m))
+	return t.dev.wiped(m, err)
 }
 
 func (t *Turn) close() error {

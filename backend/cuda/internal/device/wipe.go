@@ -1,12 +1,52 @@
 package device
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/memory"
 )
+
+// unwiped is memory whose secrets could not be overwritten. It is given back once they are; else it ends
+// with the context.
+type unwiped struct {
+	sync.Mutex
+	kept []*driver.Memory
+}
+
+// overwrite overwrites all of a memory. It needs no turn.
+func (d *Device) overwrite(m *driver.Memory) error {
+	return errors.Join(d.wiper.Fill(m.Span(), 0), d.wiper.Synchronize())
+}
+
+// wiped gives back memory that was overwritten, or keeps it if err says that it was not. What was kept
+// before is tried again.
+func (d *Device) wiped(m *driver.Memory, err error) error {
+	switch {
+	case d.driver.Err() != nil: // a lost device's memory ends with the process
+		return d.free(m)
+	case err != nil:
+		d.unwiped.Lock()
+		defer d.unwiped.Unlock()
+		d.unwiped.kept = append(d.unwiped.kept, m)
+		return fmt.Errorf("%w; %d bytes of the card stay taken until they can be overwritten", err, m.Size())
+	}
+	d.retry()
+	return d.free(m)
+}
+
+// retry gives back kept memory that can be overwritten now.
+func (d *Device) retry() {
+	d.unwiped.Lock()
+	defer d.unwiped.Unlock()
+	d.unwiped.kept = slices.DeleteFunc(d.unwiped.kept, func(m *driver.Memory) bool {
+		return d.overwrite(m) == nil && d.free(m) == nil
+	})
+}
 
 // eraser overwrites what threads leave behind: their stacks, up to a size, and the shared memory of
 // all multiprocessors.

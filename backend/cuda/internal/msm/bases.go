@@ -127,13 +127,19 @@ func (c *Computer) suffices(of backend.Elements) func(left int64) error {
 }
 
 // keep takes memory for bases, if that leaves an MSM over them room to work.
-func (c *Computer) keep(ctx context.Context, of backend.Elements, size int64) (_ *device.Memory, err error) {
+func (c *Computer) keep(ctx context.Context, of backend.Elements, size int64) (*device.Memory, error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, turn.End()) }()
-	return turn.Keep(size, c.suffices(of))
+	m, err := turn.Keep(size, c.suffices(of))
+	if ended := turn.End(); ended != nil { // which wipes what others have left, too
+		if m != nil {
+			ended = errors.Join(ended, m.Free())
+		}
+		return nil, errors.Join(err, ended)
+	}
+	return m, err
 }
 
 func (c *Computer) loadOnCard(ctx context.Context, b *Bases, from *backend.Bases, prog *groupKernels) error {

@@ -60,7 +60,13 @@ func (c *Computer) NewSpace(ctx context.Context, of backend.Elements) (_ *Space,
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, turn.End()) }()
+	defer func() {
+		ended := turn.End() // which wipes what others have left, too
+		if ended != nil && err == nil {
+			ended = errors.Join(ended, s.Free())
+		}
+		err = errors.Join(err, ended)
+	}()
 	// The kernels for it are loaded now, so that programs can use every space that exists.
 	if _, err := c.field(turn, scalarsOf(of.Element)); err != nil {
 		return nil, err

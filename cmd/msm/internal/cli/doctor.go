@@ -126,7 +126,7 @@ func (a *App) world(ctx context.Context, asked []string, tried []backend.CurveGr
 	w.System, w.NVIDIA = doctor.Look(a.Getenv)
 	memory, known := a.memory()
 	w.System.Available, w.System.Unknown = memory, !known
-	w.System.Shared = plugin.CheckShared()
+	w.System.Shared, w.System.Start = plugin.CheckShared(), plugin.CheckStart()
 	w.Temp.Problem = plugin.CheckTemp(w.Temp.Path)
 	if dir, err := a.CacheDir(""); err != nil {
 		w.Cache.Problem = err

@@ -133,10 +133,13 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 
 	if len(now.Metrics("calls_total")) > 0 { // an engine's
 		if now.Sum("degraded") > 0 {
-			fmt.Fprintln(w, "DEGRADED: the preferred backend does not answer")
+			fmt.Fprintln(w, "DEGRADED: the preferred backend "+trouble(now))
 		}
 		fmt.Fprintf(w, "calls/s   %s answered, %s failed, %s canceled, %s fell back\n", per("calls_total", "outcome=answered"),
 			per("calls_total", "outcome=failed"), per("calls_total", "outcome=canceled"), per("fallback_calls_total"))
+		if why := fellBack(before, now); why != "" {
+			fmt.Fprintf(w, "fell back %s\n", why)
+		}
 		fmt.Fprintf(w, "now       %s in flight, %s waiting for a backend\n", is("calls_in_flight"), is("calls_waiting"))
 		fmt.Fprintf(w, "held      %s sets of bases, %s sessions, %s shared\n", is("bases_loaded"), is("sessions_open"), size("shared_bytes"))
 		fmt.Fprintf(w, "answers   %s checked, %s compared, %s refused\n", is("answers_checked_total"),
@@ -204,6 +207,30 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 		{Head: "phase", Keep: table.Never}, {Head: "backend", Keep: 2}, {Head: "times/s", Keep: 1},
 		{Head: "median", Keep: table.Never}, {Head: "99 %", Keep: 3},
 	}, rows)
+}
+
+// trouble says what a preferred backend does that does not answer.
+func trouble(now *scrape.Look) string {
+	for _, m := range now.Metrics("backend_preferred") {
+		of := "backend=" + scrape.LabelOf(m, "backend")
+		if m.GetGauge().GetValue() == 1 && now.Sum("backend_state", of, "state=refusing") == 1 {
+			return "refuses calls"
+		}
+	}
+	return "does not answer"
+}
+
+// fellBack says why calls were answered by a fallback, with how many a second for each reason, and in
+// all since the start.
+func fellBack(before, now *scrape.Look) string {
+	var all []string
+	for _, r := range now.Values("fallback_calls_total", "reason") {
+		const name = "fallback_calls_total"
+		if n := now.Sum(name, "reason="+r); n > 0 {
+			all = append(all, fmt.Sprintf("%s: %s/s, %s in all", r, number(scrape.Rate(before, now, name, "reason="+r)), number(n)))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // Section writes a table below an empty line, if it has rows.

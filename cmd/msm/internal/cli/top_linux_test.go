@@ -15,16 +15,18 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/observe/metrics"
 )
 
 // busyProver is the address of a prover that computes until the test ends.
-func busyProver(t *testing.T) string {
+func busyProver(t *testing.T, cfg engine.Config) string {
 	t.Helper()
 	m := metrics.New()
-	e, err := pippin.New(t.Context(), m.Config(engine.Config{}))
+	e, err := pippin.New(t.Context(), m.Config(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func busyProver(t *testing.T) string {
 }
 
 func TestTopOnce(t *testing.T) {
-	at := busyProver(t)
+	at := busyProver(t, engine.Config{})
 	var out, errs bytes.Buffer
 	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
 	if code := Run(t.Context(), a, []string{"top", "--once", "--every", "200ms", at}); code != ExitOK {
@@ -85,6 +87,35 @@ func TestTopOnce(t *testing.T) {
 	}
 	if !strings.Contains(errs.String(), "nobody serves metrics at unix:/nowhere") {
 		t.Errorf("%s", &errs)
+	}
+}
+
+// crowded is a backend that has no room for bases.
+type crowded struct{ backend.Backend }
+
+func (crowded) LoadBases(context.Context, backend.Bases) (backend.BasesID, error) {
+	return 0, backend.ErrOutOfMemory
+}
+
+// TestTopOfARefusingBackend: of a backend that lives and refuses every call, top says so, and why.
+func TestTopOfARefusingBackend(t *testing.T) {
+	open := func(_ context.Context, name string) (backend.Backend, error) {
+		if name == "crowded" {
+			return crowded{cpu.New(cpu.Options{})}, nil
+		}
+		return cpu.New(cpu.Options{}), nil
+	}
+	at := busyProver(t, engine.Config{Backend: "crowded", Open: open})
+	var out, errs bytes.Buffer
+	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	if code := Run(t.Context(), a, []string{"top", "--once", "--every", "200ms", at}); code != ExitOK {
+		t.Fatalf("status %d: %s", code, &errs)
+	}
+	for _, want := range []string{`(?m)^DEGRADED: the preferred backend refuses calls$`,
+		`(?m)^fell back memory: [0-9.]+( k)?/s, [1-9]`, `(?m)^crowded \* +refusing +0`} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("no %s in\n%s", want, &out)
+		}
 	}
 }
 
@@ -117,7 +148,7 @@ func (s *screens) Write(p []byte) (int, error) {
 // put back. It ends with the first screen that has a backend and a phase, however long
 // that takes on a busy machine.
 func TestTopInATerminal(t *testing.T) {
-	at := busyProver(t)
+	at := busyProver(t, engine.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	seen := &screens{want: []string{"cpu *", "median"}, done: cancel}

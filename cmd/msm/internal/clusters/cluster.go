@@ -37,6 +37,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/files"
+	"github.com/pippin-zk/pippin/internal/known"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/observe/tracing"
@@ -392,7 +393,7 @@ func (a app) work(ctx context.Context, f workFlags) (err error) {
 		return err
 	}
 	defer end()
-	conf := engine.Config{Backend: f.backend, Open: a.Opener(), Log: a.events(), Observer: worker.Observe()}
+	conf := engine.Config{Backend: f.backend, Open: a.Opener(), Log: a.events(), Observer: worker.Observe(), Known: known.All()}
 	if traces != nil {
 		cfg.Span, conf.Open = tracing.Job(traces), a.OpenerWith(tracing.Host(traces))
 		conf.Observer = engine.Observers(conf.Observer, tracing.Observer(traces))

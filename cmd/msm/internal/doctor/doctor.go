@@ -63,6 +63,8 @@ type System struct {
 	Files     uint64 // most open files; 0 is not known
 	Locked    uint64 // most locked memory; Unlimited is no limit
 	Shared    error  // why there is no sealed shared memory
+	Start     error  // why no plugin can be started and watched
+	NoProc    bool   // /proc is not mounted
 }
 
 // Unlimited is no limit.

@@ -84,6 +84,12 @@ var worlds = map[string]func() World{
 		w.NVIDIA.Driver = "550.54.14"
 		return w
 	},
+	"denied": func() World {
+		w := broken("what it says")
+		w.Trials[0].Problem = fmt.Errorf("%w: 65536 bytes of the card's 150754820096 are free", backend.ErrOutOfMemory)
+		w.System.Start, w.System.NoProc = errors.New("the system denies waitid (operation not permitted)"), true
+		return w
+	},
 	"no-code-for-the-card": func() World {
 		return broken("no compiled kernels for compute capability 12.0, only for sm_80, sm_90: in a " +
 			"checkout, `make kernels ARCH=120 && make plugin-cuda` builds a plugin with them")

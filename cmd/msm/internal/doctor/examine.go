@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/units"
 )
@@ -87,6 +88,13 @@ func (e *examination) system() {
 			"allow memfd_create, ftruncate and mmap in the container's seccomp profile, and raise its memory limit", "%v", line(s.Shared))
 	} else {
 		e.add("shared memory", OK, "", "sealed memory files work")
+	}
+	if s.NoProc {
+		e.add("proc", Warning, "mount it: mount -t proc proc /proc",
+			"/proc is not mounted: no plugin is found beside a program, and limits are not known")
+	}
+	if s.Start != nil {
+		e.add("processes", e.worst(e.startsPlugins()), "allow it in the container's seccomp profile", "%v", line(s.Start))
 	}
 }
 
@@ -196,7 +204,8 @@ func (e *examination) plugins() {
 		switch {
 		case p.Problem != nil:
 			s := e.worst(e.wants(p.Name) && !e.answered(p.Name))
-			e.add(check, s, "install it again with its checksum, below folders that only root or this user can write",
+			e.add(check, s, "install it again with its checksum, below folders that only root or this user can write, "+
+				"on a file system that is not mounted noexec",
 				"%s: %s", p.Path, line(p.Problem))
 		case p.HiddenBy != "":
 			e.add(check, Note, "remove one of the two, or name the file: --backend plugin:"+p.Path, "%s is hidden by %s", p.Path, p.HiddenBy)
@@ -222,6 +231,9 @@ func (e *examination) trial(t *Trial) {
 	}
 	if t.Problem != nil {
 		remedy := "see what is above; -v logs what the plugin says"
+		if errors.Is(t.Problem, backend.ErrOutOfMemory) {
+			remedy = "nvidia-smi shows who has the card's memory; a container needs locked memory too (docker run --ulimit memlock=-1)"
+		}
 		if names(t.Backend, "daemon") {
 			remedy = "msm serve, or systemctl status pippin-daemon; its log says whom it refused, and why"
 		}

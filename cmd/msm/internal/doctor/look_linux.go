@@ -14,6 +14,7 @@ import (
 // Look gathers what the system shows, its memory and shared memory aside.
 func Look(getenv func(string) string) (System, NVIDIA) {
 	s := System{OS: runtime.GOOS, Container: container("/", getenv), Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0)}
+	s.NoProc = !exists("/proc/self")
 	if cores := strings.Count("\n"+read("/proc/cpuinfo"), "\nprocessor"); cores > 0 {
 		s.Cores = cores
 	}
