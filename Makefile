@@ -2,7 +2,7 @@
 .PHONY: release build test race lint fake weave versions gnark bench tools kernels plugin-cuda
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
-MODULES = . circomwitness cluster cmd examples observe # go.work has them together
+MODULES = . circomwitness cluster cmd examples observe prover/internal/library # go.work has them together
 
 build: ## the command and the CPU plugin into bin/
 	umask 022 && CGO_ENABLED=0 go build -tags grpcnotrace -o bin/ ./cmd/msm/... ./cmd/msm-weave ./cmd/msm-backend-cpu # what others can write is refused

@@ -19,7 +19,7 @@ var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G2Affine, fr.Element]{
 	generator: fr.Generator,
 	pairing:   bls12381.PairingCheck,
 	domain: func(size int, shift fr.Element) *group.Domain[fr.Element] {
-		part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n), fft.WithCache()) }
+		part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n)) }
 		return group.NewDomain(group.BLS12381Fr, part(size), uint64(size), shift, part, fft.DIT, fft.DIF, fft.WithNbTasks(1))
 	},
 }

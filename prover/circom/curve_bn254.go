@@ -19,7 +19,7 @@ var bn254Curve = &curve[bn254.G1Affine, bn254.G2Affine, fr.Element]{
 	generator: fr.Generator,
 	pairing:   bn254.PairingCheck,
 	domain: func(size int, shift fr.Element) *group.Domain[fr.Element] {
-		part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n), fft.WithCache()) }
+		part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n)) }
 		return group.NewDomain(group.BN254Fr, part(size), uint64(size), shift, part, fft.DIT, fft.DIF, fft.WithNbTasks(1))
 	},
 }

@@ -104,7 +104,7 @@ var tests = []test{
 		name: "solve-library", takes: "15 min",
 		what: "solves circuits of gnark's library on four curves by pippin's solver and gnark's, each in a process of its own that must" +
 			" not die: right witnesses and spoiled ones; -matrix-cases ECDSA only those whose names begin so",
-		in: "./prover/internal/solve", tests: "^TestLibrary$", timeout: "2h", build: "-v",
+		in: "./prover/internal/library", tests: "^TestLibrary$", timeout: "2h", build: "-v",
 		flags: "-matrix", record: "-matrix-record", commit: "-matrix-commit",
 	},
 	{

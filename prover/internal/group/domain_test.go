@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -91,7 +92,7 @@ func TestOnCoset(t *testing.T) {
 		if err := d.OnCoset(t.Context(), v[0], v[1], v[2]); err != nil {
 			t.Fatal(err)
 		}
-		if !v[0].Equal(want[0]) {
+		if !slices.Equal(v[0], want[0]) {
 			t.Errorf("%d elements: other values", n)
 		}
 		ended, cancel := context.WithCancel(t.Context())

@@ -19,26 +19,54 @@ func xyy(g gate, x, y gkr.Variable) gkr.Variable { return g.Gate(product, g.Gate
 // products returns X[i] Y[i] Y[i] for each i, by GKR. From gnark v0.15 on its circuits get
 // their instances one by one; before, they were imported together.
 func (c *layered) products(api frontend.API) ([]frontend.Variable, error) {
-	switch make := any(gkrapi.New).(type) {
-	case func(frontend.API) (*gkrapi.API, error):
-		g, err := make(api)
-		if err != nil {
-			return nil, err
-		}
-		return c.oneByOne(g)
-	case func() *gkrapi.API:
-		return c.together(api, make())
+	if HasGKR() {
+		return c.oneByOne(api)
 	}
-	panic("an unknown gkrapi.New")
+	return c.together(api, any(gkrapi.New).(func() *gkrapi.API)())
 }
 
-func (c *layered) oneByOne(g gate) (products []frontend.Variable, err error) {
-	input := g.(interface{ NewInput() gkr.Variable }).NewInput
-	x, y := input(), input()
+// GKR is what gkrapi.API is from gnark v0.15 on.
+type GKR interface {
+	gate
+	NewInput() gkr.Variable
+	Add(a, b gkr.Variable) gkr.Variable
+	Mul(a, b gkr.Variable) gkr.Variable
+}
+
+// Instances are those of a circuit of GKR, from gnark v0.15 on.
+type Instances interface {
+	AddInstance(map[gkr.Variable]frontend.Variable) (map[gkr.Variable]frontend.Variable, error)
+	GetValue(v gkr.Variable, instance int) frontend.Variable
+}
+
+// HasGKR reports whether this gnark has GKR whose instances come one by one.
+func HasGKR() bool {
+	_, ok := any(gkrapi.New).(func(frontend.API) (*gkrapi.API, error))
+	return ok
+}
+
+// NewGKR returns the beginning of a circuit of GKR. HasGKR must hold.
+func NewGKR(api frontend.API) (GKR, error) {
+	g, err := any(gkrapi.New).(func(frontend.API) (*gkrapi.API, error))(api)
+	if err != nil {
+		return nil, err
+	}
+	return any(g).(GKR), nil
+}
+
+// Compile ends a circuit of GKR.
+func Compile(g GKR) (Instances, error) {
+	return called[Instances](reflect.ValueOf(g).MethodByName("Compile"), "MIMC")
+}
+
+func (c *layered) oneByOne(api frontend.API) (products []frontend.Variable, err error) {
+	g, err := NewGKR(api)
+	if err != nil {
+		return nil, err
+	}
+	x, y := g.NewInput(), g.NewInput()
 	out := xyy(g, x, y)
-	compiled, err := called[interface {
-		AddInstance(map[gkr.Variable]frontend.Variable) (map[gkr.Variable]frontend.Variable, error)
-	}](reflect.ValueOf(g).MethodByName("Compile"), "MIMC")
+	compiled, err := Compile(g)
 	if err != nil {
 		return nil, err
 	}

@@ -14,39 +14,14 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/logger"
-	"github.com/consensys/gnark/std/math/emulated"
-	"github.com/consensys/gnark/std/math/emulated/emparams"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // crowd is more hints than gnark's solver calls by one goroutine in a level.
 const crowd = 60
-
-// modular multiplies modulo a number of the witness, as the precompile MODEXP does. Hints of
-// gnark's library divide by it.
-type modular struct {
-	A, B, M  emulated.Element[emparams.Mod1e256]
-	products int
-}
-
-func (c *modular) Define(api frontend.API) error {
-	f, err := emulated.NewField[emparams.Mod1e256](api)
-	if err != nil {
-		return err
-	}
-	for i := range c.products {
-		a := f.Add(&c.A, f.NewElement(i))
-		f.ModAssertIsEqual(f.ModMul(a, &c.B, &c.M), f.ModMul(&c.B, a, &c.M), &c.M)
-	}
-	return nil
-}
-
-func assignModular(modulus int) *modular {
-	value := emulated.ValueOf[emparams.Mod1e256]
-	return &modular{A: value(12), B: value(5), M: value(modulus)}
-}
 
 // calls calls a hint with X, X+1, ..
 type calls struct {
@@ -98,8 +73,8 @@ func TestNoWitnessEndsTheProcess(t *testing.T) {
 			hint              string // in the error
 			invalid           bool
 		}{
-			{"modulus 0", &modular{products: times}, assignModular(0), "std/math/emulated.", true},
-			{"modulus 97", &modular{products: times}, assignModular(97), "", false},
+			{"modulus 0", &samples.Modular{Products: times}, samples.ModularBy(0), "std/math/emulated.", true},
+			{"modulus 97", &samples.Modular{Products: times}, samples.ModularBy(97), "", false},
 			{"nil", &calls{f: answersNil, times: times}, &calls{X: 7}, "answersNil", true},
 			{"nil and an error", &calls{f: failsNil, times: times}, &calls{X: 7}, errHint.Error(), false},
 			{"panic", &calls{f: panics, times: times}, &calls{X: 7}, "panics", true},

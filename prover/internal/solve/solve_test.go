@@ -56,8 +56,8 @@ func newSystem(t *testing.T, circuit, assigned frontend.Circuit) system {
 
 // run solves by System.Run, with a fixed answer to commitments.
 func (s system) run(t *testing.T, opts ...solver.Option) error {
-	_, err := s.Run(t.Context(), s.w, slices.Concat(fixed(s.MHintsDependencies), opts), func([]fr254.Element) (fr254.Element, error) {
-		return *new(fr254.Element).SetBigInt(answer), nil
+	_, err := s.Run(t.Context(), s.w, slices.Concat(samples.Fixed(s.MHintsDependencies), opts), func([]fr254.Element) (fr254.Element, error) {
+		return *new(fr254.Element).SetBigInt(samples.Answer), nil
 	})
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"math/big"
 	"os"
 	"runtime"
 	"slices"
@@ -22,7 +21,6 @@ import (
 	cs761 "github.com/consensys/gnark/constraint/bw6-761"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
-	"github.com/consensys/gnark/frontend/cs"
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/frontend/cs/scs"
 	"github.com/consensys/gnark/logger"
@@ -145,25 +143,6 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// answer is what commitments and hints that draw at random say.
-var answer = new(big.Int).Exp(big.NewInt(3), big.NewInt(250), nil)
-
-// fixed has those hints of a circuit say it to gnark's solver too.
-func fixed(hints map[solver.HintID]string) (opts []solver.Option) {
-	say := func(_ *big.Int, _, out []*big.Int) error {
-		for _, v := range out {
-			v.Set(answer)
-		}
-		return nil
-	}
-	for id, name := range hints {
-		if id == solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder) || strings.HasSuffix(name, "hints.Randomize") {
-			opts = append(opts, solver.OverrideHint(id, say))
-		}
-	}
-	return opts
-}
-
 func over254(ccs *cs254.R1CS) solve.System[fr254.Element] {
 	return solve.System[fr254.Element]{
 		System: assignment.System[fr254.Element]{System: &ccs.System, Coefficients: ccs.Coefficients}, Solver: assignment.Over[fr254.Element](),
@@ -177,21 +156,22 @@ func over254(ccs *cs254.R1CS) solve.System[fr254.Element] {
 func solution(t *testing.T, ccs constraint.ConstraintSystem, w witness.Witness) func() (took, cpu float64) {
 	switch ccs := ccs.(type) {
 	case *cs254.R1CS:
-		return solutionOf(t, over254(ccs), w, *new(fr254.Element).SetBigInt(answer), func(opts ...solver.Option) (s [3]fr254.Vector, err error) {
-			sol, err := ccs.Solve(w, opts...)
-			switch sol := sol.(type) {
-			case *cs254.R1CSSolution:
-				s = [3]fr254.Vector{sol.A, sol.B, sol.C}
-			case *cs254.SparseR1CSSolution:
-				s = [3]fr254.Vector{sol.L, sol.R, sol.O}
-			}
-			return s, err
-		})
+		return solutionOf(t, over254(ccs), w, *new(fr254.Element).SetBigInt(samples.Answer),
+			func(opts ...solver.Option) (s [3]fr254.Vector, err error) {
+				sol, err := ccs.Solve(w, opts...)
+				switch sol := sol.(type) {
+				case *cs254.R1CSSolution:
+					s = [3]fr254.Vector{sol.A, sol.B, sol.C}
+				case *cs254.SparseR1CSSolution:
+					s = [3]fr254.Vector{sol.L, sol.R, sol.O}
+				}
+				return s, err
+			})
 	case *cs761.R1CS:
 		return solutionOf(t, solve.System[fr761.Element]{
 			System: assignment.System[fr761.Element]{System: &ccs.System, Coefficients: ccs.Coefficients}, Solver: assignment.Over[fr761.Element](),
 			Inputs: func(w witness.Witness) ([]fr761.Element, bool) { return w.Vector().(fr761.Vector), true },
-		}, w, *new(fr761.Element).SetBigInt(answer), func(opts ...solver.Option) (s [3]fr761.Vector, err error) {
+		}, w, *new(fr761.Element).SetBigInt(samples.Answer), func(opts ...solver.Option) (s [3]fr761.Vector, err error) {
 			sol, err := ccs.Solve(w, opts...)
 			if sol, ok := sol.(*cs761.R1CSSolution); ok {
 				s = [3]fr761.Vector{sol.A, sol.B, sol.C}
@@ -205,7 +185,7 @@ func solution(t *testing.T, ccs constraint.ConstraintSystem, w witness.Witness) 
 
 func solutionOf[S comparable, V ~[]S](t *testing.T, sys solve.System[S], w witness.Witness, answer S,
 	gnark func(...solver.Option) ([3]V, error)) func() (took, cpu float64) {
-	opts := fixed(sys.MHintsDependencies)
+	opts := samples.Fixed(sys.MHintsDependencies)
 	want, err := gnark(opts...)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package solve_test
+package library
 
 import (
 	"math/big"
@@ -35,6 +35,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/circuits"
 	"github.com/pippin-zk/pippin/internal/curves"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 // libraryCase is a circuit with some packages of gnark's std, and a witness that is right. A
@@ -223,7 +224,7 @@ func libraryCases() []libraryCase {
 			return &fieldCircuit{}, &fieldCircuit{value(123456789), value(new(big.Int).Lsh(big.NewInt(5), 200))}
 		}},
 		{"modulus of the witness", false, func(ecc.ID) (frontend.Circuit, frontend.Circuit) {
-			return &modular{products: 3}, assignModular(97)
+			return &samples.Modular{Products: 3}, samples.ModularBy(97)
 		}},
 		{"GKR", false, small(3, func(api frontend.API, x []frontend.Variable) error {
 			g, err := gkrapi.New(api)

@@ -1,4 +1,4 @@
-package solve_test
+package library
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package solve_test
+package library
 
 import (
 	"bytes"
@@ -39,6 +39,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -119,8 +120,8 @@ var errPanic = errors.New("gnark's solver panicked")
 func bothOver[S comparable, PS curves.Scalar[S], V ~[]S](own *assignment.Solver[S], system *constraint.System, coefficients []S,
 	gnarks func([]constraint.Blueprint, witness.Witness, ...solver.Option) (any, error)) twoSolvers {
 	var e S
-	fixedAnswer := *PS(&e).SetBigInt(answer)
-	opts := fixed(system.MHintsDependencies)
+	fixedAnswer := *PS(&e).SetBigInt(samples.Answer)
+	opts := samples.Fixed(system.MHintsDependencies)
 	sides := func(solution any) (all [3][]S) {
 		v := reflect.ValueOf(solution).Elem()
 		names := "ABC"
