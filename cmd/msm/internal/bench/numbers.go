@@ -354,7 +354,9 @@ func (l *numberWork) series(ctx context.Context, r *Runner, e *Single, on *numbe
 func (l *numberWork) on(ctx context.Context, e *Single, steps int) (*numbersOn, error) {
 	room := 0
 	for _, b := range []backend.Batch{l.step.M, l.step.A, l.step.B, l.step.Dst} {
-		room += arith.Words(32*b.Words, b.Count)
+		if b.Words > 0 {
+			room += arith.Words(32*b.Words, b.Count)
+		}
 	}
 	s, err := arith.Open(ctx, e.Engine, room)
 	if err != nil {
