@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestCgroupLeft(t *testing.T) {
@@ -68,7 +69,12 @@ func TestStartedAs(t *testing.T) {
 		if name[0] == '/' {
 			want = name
 		}
-		if got := startedAs(cmd.Process.Pid); got != want {
+		// A process that has just begun may have no command line yet.
+		got := startedAs(cmd.Process.Pid)
+		for end := time.Now().Add(10 * time.Second); got != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			got = startedAs(cmd.Process.Pid)
+		}
+		if got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 		_ = cmd.Process.Kill()

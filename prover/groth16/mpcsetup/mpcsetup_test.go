@@ -453,7 +453,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err := readIt(bad); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "G1.Tau[1:][2]: not in the subgroup") {
 		t.Errorf("a point outside of the subgroup: %v", err)
 	}
-	for _, n := range []uint64{0, 1, 3, 1 << 60} {
+	for _, n := range []uint64{0, 3, 1 << 60} {
 		bad := bytes.Clone(good)
 		binary.BigEndian.PutUint64(bad[3*(s1+s2):], n)
 		if err := readIt(bad); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "size of the domain") {
