@@ -369,6 +369,10 @@ func On(curve ecc.ID) (on []Sample) {
 	return on
 }
 
+// Ours reports whether pippin's solver solves the circuit. Of GKR with hints, as gnark has it before
+// v0.15, gnark's does.
+func (s *Sample) Ours() bool { return s.Name != "GKR" || HasGKR() }
+
 // ByName returns the sample of All with a name. It panics if there is none.
 func ByName(name string) Sample {
 	for _, s := range All {
