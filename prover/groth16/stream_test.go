@@ -113,7 +113,7 @@ func TestStreamIsCancelled(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	if failed < 2 {
+	if failed < 1 { // whose request was being computed; how many others had begun is chance
 		t.Errorf("%d proofs are cancelled", failed)
 	}
 	if err := p.Close(); err != nil || f.Held() != 0 {
