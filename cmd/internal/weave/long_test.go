@@ -164,7 +164,7 @@ func (w *workshop) snarkModule(t *testing.T) (dir string) {
 		w.write(t, filepath.Join(dir, to), string(b))
 	}
 	edit := []string{"mod", "edit", "-module=example.com/prover"}
-	for _, own := range []string{"", "/cluster", "/observe"} {
+	for _, own := range []string{"", "/circomwitness", "/cluster", "/observe"} {
 		edit = append(edit, "-droprequire=github.com/pippin-zk/pippin"+own, "-dropreplace=github.com/pippin-zk/pippin"+own)
 	}
 	if err := w.goCommand(dir, edit...); err != nil {
