@@ -57,17 +57,8 @@ func verifyingKeyOf(f *file.Key) (*VerifyingKey, error) {
 		vk.IC = append(vk.IC, g1Of(f.Curve, ic[:n]))
 		ic = ic[n:]
 	}
-	for _, p := range []struct {
-		name  string
-		group backend.Group
-		bytes []byte
-	}{
-		{"alpha1", backend.G1, f.Alpha1}, {"beta2", backend.G2, f.Beta2},
-		{"gamma2", backend.G2, f.Gamma2}, {"delta2", backend.G2, f.Delta2},
-	} {
-		if err := inGroup(f.Curve, p.group, p.bytes); err != nil {
-			return nil, refuse("zkey: section 2: %s: %w", p.name, err)
-		}
+	if err := checkHeader(f); err != nil {
+		return nil, err
 	}
 	vk.Alpha = g1Of(f.Curve, f.Alpha1)
 	vk.Beta, vk.Gamma, vk.Delta = g2Of(f.Curve, f.Beta2), g2Of(f.Curve, f.Gamma2), g2Of(f.Curve, f.Delta2)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"strings"
@@ -113,19 +112,7 @@ func swapAndDie(t *testing.T, elsewhere bool) {
 			}
 		})
 	}
-	for i := range *moments {
-		before := made.Load()
-		if i%2 == 0 {
-			if err := e.Use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
-				t.Error(err)
-			}
-		} else {
-			f.Die.Store(1 + rand.Int64N(6))
-		}
-		for made.Load() < before+2 && !t.Failed() {
-			time.Sleep(time.Millisecond)
-		}
-	}
+	f.Disturb(t, *moments, 6, &made, e.Use)
 	stop.Store(true)
 	wg.Wait()
 	if err := k.Close(); err != nil {

@@ -108,9 +108,7 @@ type Key struct {
 	curve                 backend.Curve
 	wires, public, domain int
 
-	mu     sync.Mutex
-	calls  sync.WaitGroup // none begins after closed
-	closed bool
+	calls proving.Calls
 }
 
 // OpenKey reads snarkjs's proving key from a .zkey file and loads it. The file is not needed
@@ -222,10 +220,10 @@ func (k *Key) Prove(ctx context.Context, w Witness, opts ...ProveOption) (_ *Pro
 	for _, set := range opts {
 		set(&o)
 	}
-	if !k.begin() {
+	if !k.calls.Begin() {
 		return nil, fmt.Errorf("circom key: %w", backend.ErrClosed)
 	}
-	defer k.calls.Done()
+	defer k.calls.End()
 	if err := k.fits(w); err != nil {
 		return nil, err
 	}
@@ -283,25 +281,9 @@ func (k *Key) again(ctx context.Context, values []byte) (*Proof, error) {
 	return s.prove(ctx, values)
 }
 
-// begin enters a call, unless the key is closed.
-func (k *Key) begin() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed {
-		return false
-	}
-	k.calls.Add(1)
-	return true
-}
-
 // Close waits for the proofs in flight and frees the key's points. Closing twice is no error.
 func (k *Key) Close() error {
-	k.mu.Lock()
-	was := k.closed
-	k.closed = true
-	k.mu.Unlock()
-	k.calls.Wait()
-	if was {
+	if !k.calls.Close() {
 		return nil
 	}
 	return errors.Join(k.scheme.Close(), k.end())

@@ -150,6 +150,24 @@ type verifier[P1, P2 any, S comparable] struct {
 	ic                 []P1
 }
 
+// checkHeader refuses a key with a point of its header, one that verifying takes, that is not in its
+// group.
+func checkHeader(f *file.Key) error {
+	for _, p := range []struct {
+		name  string
+		group backend.Group
+		bytes []byte
+	}{
+		{"alpha1", backend.G1, f.Alpha1}, {"beta2", backend.G2, f.Beta2},
+		{"gamma2", backend.G2, f.Gamma2}, {"delta2", backend.G2, f.Delta2},
+	} {
+		if err := inGroup(f.Curve, p.group, p.bytes); err != nil {
+			return refuse("zkey: section 2: %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
 // verifierOf returns the verifying key of a key, whose points it checks.
 func (c *curve[P1, P2, S]) verifierOf(f *file.Key) (*verifier[P1, P2, S], error) {
 	v := &verifier[P1, P2, S]{curve: c, ic: make([]P1, f.IC.Count)}
@@ -161,17 +179,8 @@ func (c *curve[P1, P2, S]) verifierOf(f *file.Key) (*verifier[P1, P2, S], error)
 			return nil, f.IC.Refuse(i, "is not in the group")
 		}
 	}
-	for _, p := range []struct {
-		name  string
-		group backend.Group
-		bytes []byte
-	}{
-		{"alpha1", backend.G1, f.Alpha1}, {"beta2", backend.G2, f.Beta2},
-		{"gamma2", backend.G2, f.Gamma2}, {"delta2", backend.G2, f.Delta2},
-	} {
-		if err := inGroup(f.Curve, p.group, p.bytes); err != nil {
-			return nil, fmt.Errorf("%w: zkey: section 2: %s: %w", backend.ErrInvalidInput, p.name, err)
-		}
+	if err := checkHeader(f); err != nil {
+		return nil, err
 	}
 	v.alpha = point[P1](f.Alpha1)
 	v.beta, v.gamma, v.delta = point[P2](f.Beta2), point[P2](f.Gamma2), point[P2](f.Delta2)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -234,19 +233,7 @@ func swapAndDie(t *testing.T, opt groth16.Option) {
 			}
 		})
 	}
-	for i := range *moments {
-		before := made.Load()
-		if i%2 == 0 {
-			if err := e.Use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
-				t.Error(err)
-			}
-		} else {
-			f.Die.Store(1 + rand.Int64N(6))
-		}
-		for made.Load() < before+2 && !t.Failed() {
-			time.Sleep(time.Millisecond)
-		}
-	}
+	f.Disturb(t, *moments, 6, &made, e.Use)
 	stop.Store(true)
 	wg.Wait()
 	if err := p.Close(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -131,19 +130,7 @@ func TestSwapAndDeath(t *testing.T) {
 			}
 		})
 	}
-	for i := range *moments {
-		before := made.Load()
-		if i%2 == 0 {
-			if err := e.Use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
-				t.Error(err)
-			}
-		} else {
-			f.Die.Store(1 + rand.Int64N(8))
-		}
-		for made.Load() < before+2 && !t.Failed() {
-			time.Sleep(time.Millisecond)
-		}
-	}
+	f.Disturb(t, *moments, 8, &made, e.Use)
 	stop.Store(true)
 	wg.Wait()
 	if err := p.Close(); err != nil {

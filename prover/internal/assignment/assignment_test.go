@@ -28,7 +28,6 @@ import (
 	cs761 "github.com/consensys/gnark/constraint/bw6-761"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
-	"github.com/consensys/gnark/frontend/cs"
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/frontend/cs/scs"
 	"github.com/consensys/gnark/logger"
@@ -42,10 +41,6 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
-
-// answer is the fixed answer of commitments and of hints that draw at random, of the
-// size of all fields and above.
-var answer = new(big.Int).Exp(big.NewInt(3), big.NewInt(250), nil)
 
 // result is a solution of one curve's type.
 type result interface {
@@ -114,7 +109,7 @@ func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
 
 func everyCurve() []solvers {
 	return []solvers{
-		over(ecc.BN254, assignment.Over[fr254.Element](), *new(fr254.Element).SetBigInt(answer),
+		over(ecc.BN254, assignment.Over[fr254.Element](), *new(fr254.Element).SetBigInt(samples.Answer),
 			func(c constraint.ConstraintSystem) assignment.System[fr254.Element] {
 				s := c.(*cs254.R1CS)
 				return assignment.System[fr254.Element]{System: &s.System, Coefficients: s.Coefficients}
@@ -125,7 +120,7 @@ func everyCurve() []solvers {
 				s := sol.(*cs254.SparseR1CSSolution)
 				return nil, [3]fr254.Vector{s.L, s.R, s.O}
 			}),
-		over(ecc.BLS12_377, assignment.Over[fr377.Element](), *new(fr377.Element).SetBigInt(answer),
+		over(ecc.BLS12_377, assignment.Over[fr377.Element](), *new(fr377.Element).SetBigInt(samples.Answer),
 			func(c constraint.ConstraintSystem) assignment.System[fr377.Element] {
 				s := c.(*cs377.R1CS)
 				return assignment.System[fr377.Element]{System: &s.System, Coefficients: s.Coefficients}
@@ -136,7 +131,7 @@ func everyCurve() []solvers {
 				s := sol.(*cs377.SparseR1CSSolution)
 				return nil, [3]fr377.Vector{s.L, s.R, s.O}
 			}),
-		over(ecc.BLS12_381, assignment.Over[fr381.Element](), *new(fr381.Element).SetBigInt(answer),
+		over(ecc.BLS12_381, assignment.Over[fr381.Element](), *new(fr381.Element).SetBigInt(samples.Answer),
 			func(c constraint.ConstraintSystem) assignment.System[fr381.Element] {
 				s := c.(*cs381.R1CS)
 				return assignment.System[fr381.Element]{System: &s.System, Coefficients: s.Coefficients}
@@ -147,7 +142,7 @@ func everyCurve() []solvers {
 				s := sol.(*cs381.SparseR1CSSolution)
 				return nil, [3]fr381.Vector{s.L, s.R, s.O}
 			}),
-		over(ecc.BW6_761, assignment.Over[fr761.Element](), *new(fr761.Element).SetBigInt(answer),
+		over(ecc.BW6_761, assignment.Over[fr761.Element](), *new(fr761.Element).SetBigInt(samples.Answer),
 			func(c constraint.ConstraintSystem) assignment.System[fr761.Element] {
 				s := c.(*cs761.R1CS)
 				return assignment.System[fr761.Element]{System: &s.System, Coefficients: s.Coefficients}
@@ -169,21 +164,8 @@ var builders = []struct {
 
 // same has hints that draw at random answer the same to both solvers.
 func same(c constraint.ConstraintSystem) []solver.Option {
-	opts := []solver.Option{samples.Hints, solver.WithHints(partly)}
-	fix := func(_ *big.Int, _, out []*big.Int) error {
-		for i := range out {
-			out[i].Set(answer)
-		}
-		return nil
-	}
-	opts = append(opts, solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), fix))
-	hints := reflect.ValueOf(c).Elem().FieldByName("MHintsDependencies")
-	for _, id := range hints.MapKeys() {
-		if strings.HasSuffix(hints.MapIndex(id).String(), "hints.Randomize") {
-			opts = append(opts, solver.OverrideHint(id.Interface().(solver.HintID), fix))
-		}
-	}
-	return opts
+	hints := reflect.ValueOf(c).Elem().FieldByName("MHintsDependencies").Interface().(map[solver.HintID]string)
+	return append([]solver.Option{samples.Hints, solver.WithHints(partly)}, samples.Fixed(hints)...)
 }
 
 // everything uses what of gnark's library has hints that are called often, on numbers

@@ -158,7 +158,8 @@ func TestGKRKeepsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := assignment.SolvedBy(t.Context(), assignment.System[fr254.Element]{System: &system.System, Coefficients: system.Coefficients},
-		[]fr254.Element(w.Vector().(fr254.Vector)), cfg, func([]fr254.Element) (e fr254.Element, err error) { return *e.SetBigInt(answer), nil })
+		[]fr254.Element(w.Vector().(fr254.Vector)), cfg,
+		func([]fr254.Element) (e fr254.Element, err error) { return *e.SetBigInt(samples.Answer), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

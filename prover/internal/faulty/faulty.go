@@ -5,7 +5,10 @@ package faulty
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
+	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
@@ -27,6 +30,25 @@ type Backends struct {
 
 // Held returns how many bases and spaces all backends hold.
 func (f *Backends) Held() int64 { return f.Bases.Load() + f.Spaces.Load() }
+
+// Disturb swaps an engine's backends by its method Use, and has them die, in turns. A backend dies
+// within the next calls that compute. After each moment it waits until two more are made.
+func (f *Backends) Disturb(t testing.TB, moments int, calls int64, made *atomic.Int64, use func(context.Context, string) error) {
+	t.Helper()
+	for i := range moments {
+		before := made.Load()
+		if i%2 == 0 {
+			if err := use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
+				t.Error(err)
+			}
+		} else {
+			f.Die.Store(1 + rand.Int64N(calls))
+		}
+		for made.Load() < before+2 && !t.Failed() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
 
 // Open opens a backend, whatever its name.
 func (f *Backends) Open(ctx context.Context, _ string) (backend.Backend, error) { return f.New(ctx) }

@@ -13,6 +13,7 @@ import (
 	"github.com/consensys/gnark/std/evmprecompiles"
 	"github.com/consensys/gnark/std/gkrapi"
 	"github.com/consensys/gnark/std/gkrapi/gkr"
+	"github.com/consensys/gnark/std/hash"
 	_ "github.com/consensys/gnark/std/hash/all"
 	"github.com/consensys/gnark/std/hash/mimc"
 	gkrmimc "github.com/consensys/gnark/std/hash/mimc/gkr-mimc"
@@ -87,6 +88,15 @@ func hashing(n int, hash func(api frontend.API, in []uints.U8) ([]uints.U8, erro
 		api.AssertIsDifferent(again, 0)
 		return nil
 	})
+}
+
+// sumOf returns the hash of bytes by what a constructor returned.
+func sumOf(h hash.BinaryHasher, err error, in []uints.U8) ([]uints.U8, error) {
+	if err != nil {
+		return nil, err
+	}
+	h.Write(in)
+	return h.Sum(), nil
 }
 
 // measured makes one of the circuits that are measured.
@@ -295,27 +305,15 @@ func libraryCases() []libraryCase {
 		}},
 		{"sha2", true, hashing(40, func(api frontend.API, in []uints.U8) ([]uints.U8, error) {
 			h, err := sha2.New(api)
-			if err != nil {
-				return nil, err
-			}
-			h.Write(in)
-			return h.Sum(), nil
+			return sumOf(h, err, in)
 		})},
 		{"sha3", true, hashing(40, func(api frontend.API, in []uints.U8) ([]uints.U8, error) {
 			h, err := sha3.New256(api)
-			if err != nil {
-				return nil, err
-			}
-			h.Write(in)
-			return h.Sum(), nil
+			return sumOf(h, err, in)
 		})},
 		{"ripemd160", true, hashing(40, func(api frontend.API, in []uints.U8) ([]uints.U8, error) {
 			h, err := ripemd160.New(api)
-			if err != nil {
-				return nil, err
-			}
-			h.Write(in)
-			return h.Sum(), nil
+			return sumOf(h, err, in)
 		})},
 		{"expmod", true, func(ecc.ID) (frontend.Circuit, frontend.Circuit) {
 			value := emulated.ValueOf[emparams.Mod1e256]

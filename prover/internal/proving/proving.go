@@ -148,9 +148,7 @@ type Key[P any] struct {
 	opts   Options[P]
 	scheme Scheme[P]
 
-	mu     sync.Mutex
-	calls  sync.WaitGroup // none begins after closed
-	closed bool
+	calls Calls
 }
 
 // Load loads a key into an engine; a nil engine is that of pippin.Use, or one in this process. Of
@@ -202,10 +200,10 @@ func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w w
 func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.ConstraintSystem,
 	w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
 	var none P
-	if !k.begin() {
+	if !k.calls.Begin() {
 		return none, fmt.Errorf("prover: %w", backend.ErrClosed)
 	}
-	defer k.calls.Done()
+	defer k.calls.End()
 	ctx, end := k.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseProve})
 	defer func() { end(err) }()
 	cfg, err := configOf(append(slices.Clone(k.opts.Prover), opts...))
@@ -321,33 +319,13 @@ func (k *Key[P]) here(ctx context.Context, do func(Scheme[P]) error) error {
 	return do(s)
 }
 
-// begin enters a call, unless the key is closed.
-func (k *Key[P]) begin() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed {
-		return false
-	}
-	k.calls.Add(1)
-	return true
-}
-
 // Closed reports whether Close was called.
-func (k *Key[P]) Closed() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.closed
-}
+func (k *Key[P]) Closed() bool { return k.calls.Closed() }
 
 // Close frees what is resident after the proofs in flight. Closing twice is no
 // error.
 func (k *Key[P]) Close() error {
-	k.mu.Lock()
-	was := k.closed
-	k.closed = true
-	k.mu.Unlock()
-	k.calls.Wait()
-	if was {
+	if !k.calls.Close() {
 		return nil
 	}
 	return errors.Join(k.scheme.Close(), k.end())

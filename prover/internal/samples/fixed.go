@@ -8,7 +8,7 @@ import (
 	"github.com/consensys/gnark/frontend/cs"
 )
 
-// Answer is what Fixed has hints say.
+// Answer is what Fixed has hints say. It is of the size of all fields and above.
 var Answer = new(big.Int).Exp(big.NewInt(3), big.NewInt(250), nil)
 
 // Fixed returns options for solvers with which the hints of a system that draw at random, and its

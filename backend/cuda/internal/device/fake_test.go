@@ -595,15 +595,9 @@ func TestUnwipedWorkMemoryIsKept(t *testing.T) {
 	end(t, turn)
 }
 
-// TestMemoryEndsWithTheContext: memory that can never be overwritten is not given back: it ends with the
-// context.
-func TestMemoryEndsWithTheContext(t *testing.T) {
-	cudatest.OnFake(t)
-	unwiped, abandoned := fakecuda.Counter("unwiped_memory"), fakecuda.Counter("abandoned")
-	d, err := Open(0, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+// written returns memory that has something in it.
+func written(t *testing.T, d *Device) *Memory {
+	t.Helper()
 	turn := take(t, d)
 	m, err := turn.Keep(1000, all)
 	if err == nil {
@@ -613,6 +607,19 @@ func TestMemoryEndsWithTheContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(t, turn)
+	return m
+}
+
+// TestMemoryEndsWithTheContext: memory that can never be overwritten is not given back: it ends with the
+// context.
+func TestMemoryEndsWithTheContext(t *testing.T) {
+	cudatest.OnFake(t)
+	unwiped, abandoned := fakecuda.Counter("unwiped_memory"), fakecuda.Counter("abandoned")
+	d, err := Open(0, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := written(t, d)
 	cudatest.Fail(t, "cuMemsetD8Async@1+=2")
 	if err := m.Free(); err == nil {
 		t.Error("freed unwiped")
@@ -631,15 +638,7 @@ func TestMemoryEndsWithTheContext(t *testing.T) {
 // TestFreeWithoutAStream: on a card on which no stream can be had, memory is overwritten all the same.
 func TestFreeWithoutAStream(t *testing.T) {
 	d := open(t, Options{})
-	turn := take(t, d)
-	m, err := turn.Keep(1000, all)
-	if err == nil {
-		err = turn.Compute.Fill(m.Span(), 7)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	end(t, turn)
+	m := written(t, d)
 	cudatest.Fail(t, "cuStreamCreate@1+=2")
 	if err := m.Free(); err != nil {
 		t.Error(err)
