@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "a5a17f34dc17d2eae2a9b7d29f0abd6fea4b9ae61a9b521a3f93d5a15703c210"
+const digest = "60977c9c5e872e0b66be5490f631c5e09fe29649fedf79a6cbf7c5d30dd3bff5"

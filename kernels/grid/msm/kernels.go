@@ -557,7 +557,7 @@ var allPairs = map[string]Pairs{
 	"bls12_381_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_there", Threads: 128}},
 		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_invert", Threads: 128, Stack: 208}},
-		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_back", Threads: 128, Stack: 224}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_back", Threads: 128, Stack: 152}},
 	},
 	"bw6_761_g1": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},

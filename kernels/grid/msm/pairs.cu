@@ -18,6 +18,9 @@
 //
 // Equal points, opposite ones and infinity take a slow path, and the denominators of
 // others never depend on them.
+//
+// The first level reads bases with their signs, and the others sums. Where registers allow,
+// the way back has a loop for each.
 #include "chords.cuh"
 
 namespace pippin::grid {
@@ -25,22 +28,30 @@ namespace pippin::grid {
 // Blocks of pairs_back that a multiprocessor has at least.
 constexpr uint32_t pair_blocks = field::words <= 12 ? 4 : field::words <= 16 ? 3 : 2;
 
-// An operand of an addition: a base, or a sum in raw representatives, in memory; and
-// whether its negative is meant.
+// An operand of an addition, in memory: a base of which the negative may be meant, or a sum
+// in raw representatives, of which a base's are some.
 struct operand {
   const uint32_t* src;
-  bool minus, is_sum;
+  bool minus;
 
-  __device__ __forceinline__ hot_field::elem get(const uint32_t* at) const {
-    return is_sum ? hot_field::load_raw(at) : hot_field::load(at);
-  }
-  __device__ __forceinline__ hot_field::elem x() const { return get(src); }
+  __device__ __forceinline__ hot_field::elem x() const { return hot_field::load_raw(src); }
   __device__ __forceinline__ hot_field::elem y() const {
-    const hot_field::elem y = get(src + hot_field::words);
+    const hot_field::elem y = hot_field::load_raw(src + hot_field::words);
     return hot_field::select(minus, hot_field::neg(y), y);
   }
   __device__ __forceinline__ affine<hot_field> load() const { return {x(), y()}; }
 };
+
+// Whether the way back has two loops. They save a twentieth of it over 12 limbs and in G2 of
+// BLS12-381. Where an inner product needs more registers they spill: no gain on BW6-761, and
+// a loss in G2 of BLS12-377.
+template <class F>
+constexpr bool apart = F::words <= 12;
+template <class B>
+constexpr bool apart<fp2<B, -1>> = true;
+
+// Which levels code is for.
+enum class levels { first, others, all };
 
 // A level of the tasks from, from+1, .. of all, as many as there is room for. Sums and
 // products before them are [place][room], the task being the last index: lanes have
@@ -65,10 +76,16 @@ struct pairing {
     return ((k.length_split & ~negative) + (1u << level) - 1) >> level;
   }
   __device__ __forceinline__ uint64_t place(uint64_t t, uint32_t j) const { return ((uint64_t)j << level) * room + t; }
+  template <levels Of = levels::all>
   __device__ __forceinline__ operand get(uint64_t t, const task& k, uint32_t i) const {
-    if (level > 0) return {sums + (((uint64_t)i << (level - 1)) * room + t) * pair_words, false, true};
-    const uint32_t v = values[k.start + i];
-    return {points + (v & ~negative) * (uint64_t)pair_words, (v & negative) != 0, false};
+    if constexpr (Of == levels::all) {
+      return level == 0 ? get<levels::first>(t, k, i) : get<levels::others>(t, k, i);
+    } else if constexpr (Of == levels::first) {
+      const uint32_t v = values[k.start + i];
+      return {points + (v & ~negative) * (uint64_t)pair_words, (v & negative) != 0};
+    } else {
+      return {sums + (((uint64_t)i << (level - 1)) * room + t) * pair_words, false};
+    }
   }
 };
 
@@ -89,7 +106,7 @@ PIPPIN_CALLED void special_sum(uint32_t* dst, const operand a, const operand b, 
   store_point(dst, add_with(a.load(), b.load(), inverse), last);
 }
 
-// products: one a thread. Cost: M an addition.
+// The way there of a level of p's tasks, whose products are one a thread. Cost: M an addition.
 PIPPIN_KERNEL((128), pairs_there)
 (const uint32_t* work, const uint32_t* tasks, const uint32_t* values, const uint32_t* points, uint32_t* sums,
  uint32_t* before, uint32_t* products, uint64_t from, uint64_t room, uint64_t level) {
@@ -134,15 +151,14 @@ PIPPIN_KERNEL((128), pairs_invert)(uint32_t* products, uint64_t n) {
   }
 }
 
-// The grid is that of pairs_there. At the last level the sum of a task, affine, goes to
-// slots[to], and to to numbers[to]: entries again, of which a bucket has the fewer.
+// The way back: the sums of a level of p's tasks. At the last level the sum of a task, affine,
+// goes to slots[to], and to to numbers[to]: entries again, of which a bucket has the fewer.
 // Cost: 4M + 1S an addition.
-PIPPIN_KERNEL((128, pair_blocks), pairs_back)
-(const uint32_t* work, const uint32_t* tasks, const uint32_t* values, const uint32_t* points, uint32_t* sums,
- uint32_t* before, const uint32_t* products, uint64_t from, uint64_t room, uint64_t level, flag last, uint32_t* slots,
- uint32_t* numbers) {
+template <levels Of>
+__device__ __forceinline__ void go_back(const pairing& p, const uint32_t* products, bool last, uint32_t* slots,
+                                        uint32_t* numbers) {
   using F = hot_field;
-  const pairing p(work, tasks, values, points, sums, before, from, room, level);
+  const bool is_first = Of == levels::all ? p.level == 0 : Of == levels::first;
   const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
   if (thread >= p.count) return;
   typename F::elem rest = F::load_raw(products + thread * F::words);
@@ -154,12 +170,12 @@ PIPPIN_KERNEL((128, pair_blocks), pairs_back)
     uint32_t* const slot = slots + k.to * (uint64_t)pair_words;
     if (last) numbers[k.to] = k.to;
     // Without a partner: it is where it must be, but at both ends.
-    if (last ? operands == 1 : level == 0 && operands % 2 == 1) {
-      store_point(last ? slot : p.sums + p.place(t, additions) * pair_words, p.get(t, k, operands - 1).load(), last);
+    if (last ? operands == 1 : is_first && operands % 2 == 1) {
+      store_point(last ? slot : p.sums + p.place(t, additions) * pair_words, p.get<Of>(t, k, operands - 1).load(), last);
     }
 #pragma unroll 1
     for (uint32_t j = additions; j-- > 0;) {
-      const operand a = p.get(t, k, 2 * j), b = p.get(t, k, 2 * j + 1);
+      const operand a = p.get<Of>(t, k, 2 * j), b = p.get<Of>(t, k, 2 * j + 1);
       uint32_t* const dst = last ? slot : p.sums + p.place(t, j) * pair_words;
       const auto inverse = F::mul(rest, F::load_raw(p.before + p.place(t, j) * F::words));
       const auto xa = a.x(), xb = b.x();
@@ -174,6 +190,21 @@ PIPPIN_KERNEL((128, pair_blocks), pairs_back)
       store_point(dst, chord_sum({xa, a.y()}, {xb, b.y()}, inverse), last);
     }
     if (t < threads) break;
+  }
+}
+
+// The grid is that of pairs_there.
+PIPPIN_KERNEL((128, pair_blocks), pairs_back)
+(const uint32_t* work, const uint32_t* tasks, const uint32_t* values, const uint32_t* points, uint32_t* sums,
+ uint32_t* before, const uint32_t* products, uint64_t from, uint64_t room, uint64_t level, flag last, uint32_t* slots,
+ uint32_t* numbers) {
+  const pairing p(work, tasks, values, points, sums, before, from, room, level);
+  if constexpr (!apart<field>) {
+    go_back<levels::all>(p, products, last, slots, numbers);
+  } else if (level == 0) {
+    go_back<levels::first>(p, products, last, slots, numbers);
+  } else {
+    go_back<levels::others>(p, products, last, slots, numbers);
   }
 }
 

@@ -161,8 +161,9 @@ __device__ __forceinline__ bool only_flags(const uint32_t* src, int n) {
 }
 
 // to[i] = the point that encoding i is; bad: the least base + i of what is none. Compressed
-// ones are on the curve then. roots: digits as root_table has them, then from `constants`
-// on 1/2 and the generator.
+// ones are on the curve then. digits: as root_table has them. constants: 1/2, the generator
+// of root_table, and b of the curve's equation as a coordinate. The code does not know b, so
+// that groups over one field share it.
 PIPPIN_KERNEL((128), decode)
 (const uint32_t* from, uint64_t n, flag compressed, uint32_t* to, const uint32_t* digits, uint64_t places, uint64_t s,
  const uint32_t* constants, uint64_t base, uint32_t* bad) {
@@ -182,7 +183,7 @@ PIPPIN_KERNEL((128), decode)
       if (good) {
         const root_table t = {reinterpret_cast<const int8_t*>(digits), places, s, base_field::load(constants),
                               base_field::load(constants + limbs)};
-        const auto right = F::add(F::mul(F::sqr(p.x), p.x), group::b());
+        const auto right = F::add(F::mul(F::sqr(p.x), p.x), F::load(constants + 2 * limbs));
         good = square_root(field{}, p.y, right, t);
         p.y = F::select(is_largest_of(p.y) != (flags == flag_largest), F::neg(p.y), p.y);
       }

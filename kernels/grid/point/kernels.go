@@ -480,7 +480,7 @@ var allGroup = map[string]Group{
 		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_combine", Threads: 128, Stack: 1272}},
 		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_check", Symbol: "pippin_bw6_761_g2_coordinates", Threads: 128}},
 		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_check", Symbol: "pippin_bw6_761_g2_check_points", Threads: 128, Stack: 976}},
-		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_encode", Symbol: "pippin_bw6_761_g2_decode", Threads: 128, Stack: 1280}},
-		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_encode", Symbol: "pippin_bw6_761_g2_encode", Threads: 128}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_encode", Symbol: "pippin_bw6_761_g1_decode", Threads: 128, Stack: 1280}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_encode", Symbol: "pippin_bw6_761_g1_encode", Threads: 128}},
 	},
 }

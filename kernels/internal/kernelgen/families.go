@@ -170,7 +170,8 @@ var edwards = instance{
 }
 
 // bothOverFp: both groups of BW6-761 are over one field, so that the sums of
-// either are the same code; only the check of points knows the equation's b.
+// either are the same code; only the check of points knows the equation's b, and
+// the decoding of points is told it.
 // asLoaded: what is done to bases before they take another form. sameCurve is both.
 var (
 	bothOverFp = map[string]string{"bw6_761_g2": "bw6_761_g1"}
@@ -227,7 +228,7 @@ var families = []family{
 			{name: "rows", per: affine, twins: bothOverFp},
 			{name: "sums", per: affine, twins: bothOverFp},
 			{name: "check", per: affine},
-			{name: "encode", per: affine},
+			{name: "encode", per: affine, twins: bothOverFp},
 		},
 	},
 	{

@@ -14,7 +14,7 @@ import (
 type facts struct {
 	bytes []byte
 
-	lattice, beta, roots int // places in bytes: for recode, for the endomorphism, for decode
+	lattice, beta, roots int // places in bytes: for recode, for the endomorphism, for decode's constants
 	power, powers        int // where the digits of the exponent for roots are, and how many
 	twos                 int // how often 2 divides q-1
 	check, checks        int // where the digits of the check for the subgroup are, and how many; none if all points are in it
@@ -153,11 +153,45 @@ func newFacts(e backend.Element) (*facts, error) {
 	for big.Jacobi(other, q) != -1 {
 		other.Add(other, one)
 	}
-	f.roots = put(append(montgomery(half), montgomery(new(big.Int).Exp(other, odd, q))...))
+	constants := append(montgomery(half), montgomery(new(big.Int).Exp(other, odd, q))...)
+	for _, part := range coefficient(e, g, new(big.Int).ModInverse(radix, q)) {
+		constants = append(constants, montgomery(part)...)
+	}
+	f.roots = put(constants)
 	digits := sliding(new(big.Int).Rsh(odd, 1))
 	f.powers = len(digits)
 	f.power = put(digits)
 	return f, nil
+}
+
+// coefficient returns the parts of b = y^2 - x^3 of a point whose coordinates are times 1/scale. Of
+// Fp2 = Fp[u] the parts of 1 and of u.
+func coefficient(e backend.Element, point []byte, scale *big.Int) []*big.Int {
+	q, fp := e.Curve.BaseField(), e.Curve.FieldBytes()
+	square := big.NewInt(curves.Of(e.Curve).NonResidue) // u^2
+	type parts [2]*big.Int
+	at := func(i int) parts {
+		p := parts{new(big.Int), new(big.Int)}
+		for k := range e.Bytes() / 2 / fp {
+			v := number(point[i*e.Bytes()/2+k*fp:][:fp])
+			p[k] = v.Mod(v.Mul(v, scale), q)
+		}
+		return p
+	}
+	product := func(a, b *big.Int) *big.Int { return new(big.Int).Mul(a, b) }
+	multiply := func(a, b parts) parts {
+		real, other := product(a[0], b[0]), product(a[0], b[1])
+		real.Add(real, product(square, product(a[1], b[1])))
+		other.Add(other, product(a[1], b[0]))
+		return parts{real.Mod(real, q), other.Mod(other, q)}
+	}
+	x, y := at(0), at(1)
+	yy, xxx := multiply(y, y), multiply(multiply(x, x), x)
+	var b []*big.Int
+	for k := range e.Bytes() / 2 / fp {
+		b = append(b, new(big.Int).Sub(yy[k], xxx[k]))
+	}
+	return b
 }
 
 // extended writes an element of the base field as an element of the coordinates' field.

@@ -12,7 +12,7 @@ import (
 
 // TestFacts checks the facts of every group by computing what the kernels compute: halves of
 // scalars are short and give the scalar, the endomorphism multiplies by lambda, the digits of the
-// check for the subgroup are a multiple of r, and roots are roots.
+// check for the subgroup are a multiple of r, roots are roots, and points satisfy the equation with b.
 func TestFacts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, g := range backend.CurveGroups() {
@@ -122,6 +122,13 @@ func TestFacts(t *testing.T) {
 			order := new(big.Int).Lsh(big.NewInt(1), uint(f.twos-1))
 			if root.Exp(root, order, q).Add(root, big.NewInt(1)).Cmp(q) != 0 {
 				t.Error("the root of unity has another order")
+			}
+			// y^2 - x^3 of every point is b.
+			for i, b := range coefficient(e, at(big.NewInt(rng.Int64())), new(big.Int).ModInverse(radix, q)) {
+				got := number(f.bytes[f.roots+(2+i)*fp:][:fp])
+				if b.Mod(b.Mul(b, radix), q).Cmp(got) != 0 {
+					t.Errorf("part %d of b is %v", i, got)
+				}
 			}
 		})
 	}
