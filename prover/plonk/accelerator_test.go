@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/big"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -168,7 +169,11 @@ func proveBy(t *testing.T, e *engine.Engine, sample samples.Sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.wipe()
+	defer func() {
+		if p.wipe(st); slices.ContainsFunc(slices.Concat(st.committed...), func(e fr.Element) bool { return !e.IsZero() }) {
+			t.Error("what the circuit commits to is left")
+		}
+	}()
 	var made *proof[bn254.G1Affine, fr.Element]
 	_, count := planProof(p.size, vector.Vector[fr.Element]{})
 	_, err = p.vectors.Repeat(ctx, e, count, func(ctx context.Context, s *vector.Session[fr.Element]) (err error) {

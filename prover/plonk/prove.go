@@ -139,7 +139,7 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	session := resident.OpenAhead(ctx, p.vectors, p.engine, count)
 	defer session.Close()
 	st, err := p.state(ctx, sys, w, values, cfg)
-	defer st.wipe()
+	defer p.wipe(st)
 	if err != nil {
 		return nil, err
 	}

@@ -75,13 +75,16 @@ func (k *key[P, S]) prove(ctx context.Context, d *device[P, S], st *statement[P,
 	return &r.proof, nil
 }
 
-// wire sends what was solved, and commits to L, R and O.
+// wire sends what was solved, and commits to L, R and O. A column is sent while the one before it is
+// committed to, and what no commitment reads is sent at the end.
 func (r *rounds[P, S]) wire(ctx context.Context) error {
 	v, used := r.vectors, r.used()
 	p := r.session.Program()
 	p.Write(v.blinds, r.st.rows)
+	var sums [3]*vector.Answer[P]
 	for i, w := range r.st.wires {
 		p.Write(v.polynomial(wireL+i), w)
+		sums[i] = vector.Commit(p, r.lagrange, v.polynomial(wireL+i).Slice(0, used))
 	}
 	complete := v.polynomial(constant)
 	p.Copy(complete, r.device.key.fixed)
@@ -90,10 +93,6 @@ func (r *rounds[P, S]) wire(ctx context.Context) error {
 		p.Write(v.polynomial(wires+i), c)
 		at := r.public + r.info[i].CommitmentIndex
 		p.Write(complete.Slice(at, at+1), r.st.hashes[i:i+1])
-	}
-	var sums [3]*vector.Answer[P]
-	for i := range sums {
-		sums[i] = vector.Commit(p, r.lagrange, v.polynomial(wireL+i).Slice(0, used))
 	}
 	if err := p.Run(ctx); err != nil {
 		return err

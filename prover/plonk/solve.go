@@ -35,10 +35,10 @@ type statement[P any, S comparable] struct {
 	cfg *gnark.ProverConfig
 }
 
-// wipe clears what is secret, and gives the solution's memory back to the solver.
-func (st *statement[P, S]) wipe() {
-	for _, v := range st.committed {
-		clear(v)
+// wipe clears what is secret in a statement, and gives the solution's memory back to the solver.
+func (k *key[P, S]) wipe(st *statement[P, S]) {
+	for i := range st.committed {
+		k.wipeCommitted(st, i)
 	}
 	st.blinding.wipe()
 	if st.solution == nil {
@@ -50,6 +50,25 @@ func (st *statement[P, S]) wipe() {
 	st.free()
 	st.solution = nil
 }
+
+// wipeCommitted clears the rows of a commitment that have values. The other rows' memory may never
+// have been touched: to clear all of it took 8 ms for 2^22 rows.
+func (k *key[P, S]) wipeCommitted(st *statement[P, S], i int) {
+	values := st.committed[i]
+	if values == nil {
+		return
+	}
+	var zero S
+	for _, row := range k.info[i].Committed {
+		values[k.public+row] = zero
+	}
+	for _, row := range k.hiding(i) {
+		values[k.public+row] = zero
+	}
+}
+
+// hiding returns the rows whose values hide those that a commitment is to. No constraint reads them.
+func (k *key[P, S]) hiding(i int) [2]int { return [2]int{k.info[i].CommitmentIndex, k.constraints - 1} }
 
 // state solves for a witness and draws the random numbers. The caller wipes the
 // statement, also when there is an error.
@@ -86,8 +105,7 @@ func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness
 // number and the values to commit to. The output is the hash, a challenge with which the
 // circuit goes on.
 //
-// The values stand in their rows. Two rows from which no constraint reads them get random
-// values, which hide the others.
+// The values stand in their rows. Two rows get random values.
 func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assignment.Commit[S] {
 	hashed := proving.Challenge(st.cfg, p.fr, dst)
 	count := func(i int) int { return len(p.info[i].Committed) }
@@ -98,13 +116,13 @@ func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assi
 			return hash, err
 		}
 		info := &p.info[i]
-		clear(st.committed[i]) // when gnark's solver asks again
+		p.wipeCommitted(st, i) // when gnark's solver asks again
 		values := make([]S, p.n)
 		st.committed[i] = values
 		for k, row := range info.Committed {
 			values[p.public+row] = committed[k]
 		}
-		for _, row := range []int{info.CommitmentIndex, p.constraints - 1} {
+		for _, row := range p.hiding(i) {
 			if err := p.fr.Random(values[p.public+row : p.public+row+1]); err != nil {
 				return hash, err
 			}
