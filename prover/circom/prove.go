@@ -147,8 +147,7 @@ func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, 
 	n := p.matrices.domain
 	h := resident.Scalars(ctx, mem, p.engine, p.g1, n)
 	b, c := make([]S, n), make([]S, n)
-	defer merge.Wipe(b)
-	defer merge.Wipe(c)
+	defer merge.Wipe(b, c)
 	if err := p.matrices.products(ctx, h, b, wires); err != nil {
 		return err
 	}

@@ -65,8 +65,8 @@ func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S]) *sol
 }
 
 func (s *solution[S]) wipe() {
-	s.wipeFactors()
-	merge.Wipe(s.w)
+	merge.Wipe(s.a, s.b, s.c, s.w)
+	s.a, s.b, s.c = nil, nil, nil
 	if s.free != nil {
 		s.free()
 		s.free = nil
@@ -75,10 +75,8 @@ func (s *solution[S]) wipe() {
 
 // wipeFactors wipes the values of the constraints. They are no longer used.
 func (s *solution[S]) wipeFactors() {
-	for _, v := range []*[]S{&s.a, &s.b, &s.c} {
-		merge.Wipe(*v)
-		*v = nil
-	}
+	merge.Wipe(s.a, s.b, s.c)
+	s.a, s.b, s.c = nil, nil, nil
 }
 
 // proof is a proof with its types as parameters.

@@ -207,9 +207,7 @@ type qap[S any] struct {
 }
 
 func (q *qap[S]) wipe() {
-	for _, v := range append([][]S{q.a, q.b, q.z, q.public, q.private, q.lagrange, q.c}, q.committed...) {
-		merge.Wipe(v)
-	}
+	merge.Wipe(append([][]S{q.a, q.b, q.z, q.public, q.private, q.lagrange, q.c}, q.committed...)...)
 }
 
 func (q *qap[S]) committedLen() (n int) {

@@ -44,9 +44,7 @@ func (k *key[P, S]) wipe(st *statement[P, S]) {
 	if st.solution == nil {
 		return
 	}
-	for _, v := range append(st.wires[:], st.solution.Wires) {
-		merge.Wipe(v)
-	}
+	merge.Wipe(append(st.wires[:], st.solution.Wires)...)
 	st.free()
 	st.solution = nil
 }

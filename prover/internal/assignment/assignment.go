@@ -283,9 +283,7 @@ func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sy
 	err = r.all(ctx)
 	r.dismiss()
 	if err != nil {
-		for _, v := range append(sol.Sides[:], sol.Wires) {
-			merge.Wipe(v)
-		}
+		merge.Wipe(append(sol.Sides[:], sol.Wires)...)
 		own.Free(sol)
 		return nil, err
 	}

@@ -218,3 +218,25 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestWipe checks that every byte up to a slice's capacity is overwritten: of slices that are one
+// part, that have a rest, and that are long enough to be written past the caches.
+func TestWipe(t *testing.T) {
+	const long = 4*32<<20/8 + 5 // elements of 8 bytes: parts of 32 MiB
+	for _, lengths := range [][]int{{0}, {1}, {1 << 12}, {3, 1<<13 + 1, 0, 1 << 10}, {long / 2, long / 3, long}} {
+		vs := make([][]uint64, len(lengths))
+		for i, n := range lengths {
+			v := make([]uint64, n)
+			for k := range v {
+				v[k] = ^uint64(0)
+			}
+			vs[i] = v[:n/2]
+		}
+		Wipe(vs...)
+		for i, v := range vs {
+			if k := slices.IndexFunc(v[:cap(v)], func(e uint64) bool { return e != 0 }); k >= 0 {
+				t.Errorf("lengths %v: element %d of %d is left", lengths, k, i)
+			}
+		}
+	}
+}
