@@ -15,12 +15,12 @@ import (
 func (f vectors[E, V, PE, PV]) sparse(ctx context.Context, dst, src []byte, m *entries) (int, error) {
 	w := sparseWork[E, V, PE]{entries: m, to: f.view(dst), from: f.view(src), values: f.copied(m.values)}
 	n := len(m.rows)
-	edges := make([]edges[E], (n+grain-1)/grain)
-	defer clear(edges)
+	of := make([]edges[E], (n+grain-1)/grain)
+	defer clear(of)
 	bad := leastEntry{at: -1}
 	err := each(ctx, n, grain, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
-			if i := w.part(&edges[lo/grain], lo, hi); i >= 0 {
+			if i := w.part(&of[lo/grain], lo, hi); i >= 0 {
 				bad.note(i)
 				return
 			}
@@ -29,9 +29,9 @@ func (f vectors[E, V, PE, PV]) sparse(ctx context.Context, dst, src []byte, m *e
 	if err != nil || bad.at >= 0 {
 		return bad.at, err
 	}
-	for _, e := range edges {
-		for k, row := range e.rows {
-			PE(&w.to[row]).Add(&w.to[row], &e.sums[k])
+	for i := range of { // a copy of it would stay in memory
+		for k, row := range of[i].rows {
+			PE(&w.to[row]).Add(&w.to[row], &of[i].sums[k])
 		}
 	}
 	return -1, nil
@@ -80,7 +80,8 @@ func (w *sparseWork[E, V, PE]) part(e *edges[E], lo, hi int) int {
 			PE(&sum).Add(&sum, &x)
 		}
 	}
-	e.rows, e.sums[1] = [2]uint32{first, row}, sum
+	e.rows = [2]uint32{first, row}
+	e.sums[1] = sum
 	return -1
 }
 
