@@ -10,17 +10,17 @@ import (
 )
 
 // sparse adds up parts of the entries on all processors, whatever rows they have, so that a long row
-// takes no longer than many short ones. What a part has of its first and its last row is added to
-// dst afterwards.
+// takes no longer than many short ones. The first row of a part may begin in another part: what it
+// has here is added to dst afterwards.
 func (f vectors[E, V, PE, PV]) sparse(ctx context.Context, dst, src []byte, m *entries) (int, error) {
 	w := sparseWork[E, V, PE]{entries: m, to: f.view(dst), from: f.view(src), values: f.copied(m.values)}
 	n := len(m.rows)
-	of := make([]edges[E], (n+grain-1)/grain)
-	defer clear(of)
+	firsts := make([]firstRow[E], (n+grain-1)/grain)
+	defer clear(firsts)
 	bad := leastEntry{at: -1}
 	err := each(ctx, n, grain, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
-			if i := w.part(&of[lo/grain], lo, hi); i >= 0 {
+			if i := w.part(&firsts[lo/grain], lo, hi); i >= 0 {
 				bad.note(i)
 				return
 			}
@@ -29,19 +29,17 @@ func (f vectors[E, V, PE, PV]) sparse(ctx context.Context, dst, src []byte, m *e
 	if err != nil || bad.at >= 0 {
 		return bad.at, err
 	}
-	for i := range of { // a copy of it would stay in memory
-		for k, row := range of[i].rows {
-			PE(&w.to[row]).Add(&w.to[row], &of[i].sums[k])
-		}
+	for i := range firsts { // a copy of one would stay in memory
+		r := &firsts[i]
+		PE(&w.to[r.row]).Add(&w.to[r.row], &r.sum)
 	}
 	return -1, nil
 }
 
-// edges are the first and the last row of a part of the entries, and what the part has of them. If
-// they are one row, the first sum is zero.
-type edges[E any] struct {
-	rows [2]uint32
-	sums [2]E
+// firstRow is the first row of a part of the entries, and what the part has of it.
+type firstRow[E any] struct {
+	row uint32
+	sum E
 }
 
 // sparseWork is a product that is being computed.
@@ -51,37 +49,39 @@ type sparseWork[E any, V ~[]E, PE curves.Element[E]] struct {
 }
 
 // part adds up the entries lo to hi - 1, which are some. It returns the first that is wrong, or -1.
-func (w *sparseWork[E, V, PE]) part(e *edges[E], lo, hi int) int {
-	var sum, x, zero E
-	defer func() { sum, x = zero, zero }()
-	first := w.rows[lo]
-	row := first
-	for i := lo; i < hi; i++ {
-		now, column, factor := w.rows[i], w.columns[i], w.factors[i]
-		if now < row || int64(now) >= int64(len(w.to)) || int64(column) >= int64(len(w.from)) ||
-			int64(factor) >= int64(len(w.values))+backend.FactorValue || i == lo && i > 0 && now < w.rows[i-1] {
-			return i
-		}
+func (w *sparseWork[E, V, PE]) part(first *firstRow[E], lo, hi int) int {
+	to, from, values := w.to, w.from, w.values // not behind a pointer, so that the loop loads them once
+	rows := w.rows[lo:hi]
+	columns, factors := w.columns[lo:hi][:len(rows)], w.factors[lo:hi][:len(rows)]
+	row := rows[0]
+	if int64(row) >= int64(len(to)) || lo > 0 && row < w.rows[lo-1] {
+		return lo
+	}
+	first.row = row
+	sum, x := &first.sum, new(E)
+	var zero E
+	defer func() { *x = zero }()
+	for i, now := range rows {
+		column, factor := columns[i], factors[i]
 		if now != row {
-			if row == first {
-				e.sums[0] = sum
-			} else {
-				w.to[row] = sum
+			if now < row || int64(now) >= int64(len(to)) {
+				return lo + i
 			}
-			row, sum = now, zero
+			row, sum = now, &to[now]
+		}
+		if int64(column) >= int64(len(from)) || int64(factor) >= int64(len(values))+backend.FactorValue {
+			return lo + i
 		}
 		switch factor {
 		case backend.FactorOne:
-			PE(&sum).Add(&sum, &w.from[column])
+			PE(sum).Add(sum, &from[column])
 		case backend.FactorMinusOne:
-			PE(&sum).Sub(&sum, &w.from[column])
+			PE(sum).Sub(sum, &from[column])
 		default:
-			PE(&x).Mul(&w.from[column], &w.values[factor-backend.FactorValue])
-			PE(&sum).Add(&sum, &x)
+			PE(x).Mul(&from[column], &values[factor-backend.FactorValue])
+			PE(sum).Add(sum, x)
 		}
 	}
-	e.rows = [2]uint32{first, row}
-	e.sums[1] = sum
 	return -1
 }
 
