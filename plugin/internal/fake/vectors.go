@@ -125,12 +125,6 @@ func (b *Backend) step(ctx context.Context, steps []backend.Step, s backend.Step
 			copy(at(s.Dst)[k*size:], at(s.Src)[v*size:(v+1)*size])
 		}
 		return nil, nil
-	case backend.SparseProduct:
-		for k := range s.Entries {
-			if row := int(binary.LittleEndian.Uint32(at(s.Rows)[4*k:])); row >= s.Dst.Count {
-				return nil, fmt.Errorf("%w: entry %d in row %d of %d", backend.ErrInvalidInput, k, row, s.Dst.Count)
-			}
-		}
 	case backend.Job:
 		in := s.Input
 		switch {
