@@ -83,18 +83,21 @@ func sparseProducts(s *subject) error {
 			return err
 		}
 	}
-	for _, name := range []string{"a row each", "a long row"} {
-		m := all[name]
-		if err := in(s.wrongEntries(&m), name); err != nil {
+	// Anywhere, and where a card or a processor begins another part.
+	for _, wrong := range []struct {
+		name string
+		at   int
+	}{{"a row each", 1497}, {"a row each", 1024}, {"a long row at the end", 1 << 13}} {
+		m := all[wrong.name]
+		if err := in(s.wrongEntries(&m, wrong.at), "%s, %d", wrong.name, wrong.at); err != nil {
 			return err
 		}
 	}
 	return s.vectorsAlive()
 }
 
-// wrongEntries has a matrix refused for each thing that can be wrong with an entry.
-func (s *subject) wrongEntries(m *matrix) error {
-	at := len(m.rows) - 3
+// wrongEntries has a matrix refused for each thing that can be wrong with an entry, of that index.
+func (s *subject) wrongEntries(m *matrix, at int) error {
 	for _, wrong := range []struct {
 		what  string
 		table func(*matrix) *[]uint32

@@ -42,6 +42,7 @@ const (
 	door     = "prover/internal/solve/solve.go"
 	calls    = "arith/calculator.go"
 	batched  = "arith/session.go"
+	adding   = "backend/cpu/sparse.go"
 	sums     = "vector/sum.go"
 	programs = "vector/program.go"
 	lists    = "internal/files/list.go"
@@ -554,6 +555,11 @@ var mutants = []mutant{
 	{batched, "if err := p.freed(); err != nil {", "if err := p.freed(); false {", "TestFreedBeforeRun"},
 	{batched, "\tp.batches = append(p.batches, b)\n", "", "TestFreedBeforeRun"},
 	{batched, "\tp.numbers = append(p.numbers, n)\n", "", "TestFreedBeforeRun"},
+	{adding, "if now < row || int64(now) >= int64(len(to)) {", "if int64(now) >= int64(len(to)) {", "TestConformanceInChunks"},
+	{adding, "lo > 0 && row < w.rows[lo-1]", "false", "TestConformanceInChunks"},
+	{adding, "if int64(row) >= int64(len(to)) || ", "if ", "TestConformanceInChunks"},
+	{adding, "int64(column) >= int64(len(from)) || ", "", "TestConformanceInChunks"},
+	{adding, "PE(&w.to[r.row]).Add(&w.to[r.row], &r.sum)", "w.to[r.row] = r.sum", "TestConformanceInChunks"},
 	{sums, "t.Vector.offset != dst.offset && dst.overlaps(t.Vector)", "false", "TestSumOverlaps"},
 	{programs, "\tif p.err == nil {\n\t\tp.used = append(p.used, vs...)\n\t}\n", "", "TestFreedBeforeRun"},
 
