@@ -43,6 +43,7 @@ var stepTypes = [...]Step{
 	14: MultiplyPoints{},
 	15: AddPoints{},
 	16: CheckPoints{},
+	17: SparseProduct{},
 }
 
 // stepNumbers is the inverse of stepTypes.

@@ -3,6 +3,7 @@ package backend
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -23,8 +24,8 @@ func (o Order) check(what string) error {
 	return nil
 }
 
-// WriteIndices writes a table for Gather to Dst, 4 bytes an index. Dst.Count must be IndexElements
-// of their number. Read as elements, the table is meaningless.
+// WriteIndices writes a table for Gather or SparseProduct to Dst, 4 bytes an index. Dst.Count must be
+// IndexElements of their number. Read as elements, the table is meaningless.
 type WriteIndices struct {
 	Dst     Range
 	Indices []uint32
@@ -75,6 +76,63 @@ func (s Gather) check(c *checker) error {
 		return err
 	}
 	return first(c.indices("Index", s.Index, s.Dst.Count), apart("Dst and Src", s.Dst, s.Src), apart("Dst and Index", s.Dst, s.Index))
+}
+
+// SparseProduct sets Dst to the product of a sparse matrix and the vector Src. The matrix is Entries
+// entries in the order of their rows, in three tables of that length that WriteIndices has written.
+// Entry k adds f Src[index k of Columns] to Dst[index k of Rows]. Its factor f is 1 if index k of
+// Factors is 0, -1 if that is 1, and otherwise that element of Values counted from 2: real matrices
+// have few different factors, and most are 1 or -1, which need no product. Entries may have the same
+// place. Rows without an entry are zero.
+//
+// A row below the one before it, and an index beyond Dst, Src or Values, is ErrInvalidInput: the
+// tables lie in spaces, which any step may overwrite, so every entry is checked when it is used. The
+// time is in proportion to Dst.Count + Entries, however long single rows are.
+type SparseProduct struct {
+	Dst, Src               Range
+	Entries                int
+	Rows, Columns, Factors Range
+	Values                 Range // a zero Range if all factors are 1 or -1
+}
+
+// The indices of factors that are no element of Values, and that of the first that is one.
+const (
+	FactorOne      = 0
+	FactorMinusOne = 1
+	FactorValue    = 2
+)
+
+func (s SparseProduct) visit(v visitor) Step {
+	v.writes(&s.Dst)
+	v.reads(&s.Src)
+	v.number(&s.Entries)
+	v.reads(&s.Rows, &s.Columns, &s.Factors)
+	v.optional(&s.Values, false)
+	v.refuses()
+	return s
+}
+
+func (s SparseProduct) answer(Memory) Elements { return Elements{} }
+
+func (s SparseProduct) check(c *checker) error {
+	if s.Entries < 0 || s.Entries > math.MaxUint32 {
+		return fmt.Errorf("%d entries, fewer than 2^32 are possible", s.Entries)
+	}
+	if err := first(c.scalars("Dst", s.Dst), c.scalars("Src", s.Src), apart("Dst and Src", s.Dst, s.Src)); err != nil {
+		return err
+	}
+	for _, t := range []struct {
+		what string
+		Range
+	}{{"Rows", s.Rows}, {"Columns", s.Columns}, {"Factors", s.Factors}} {
+		if err := first(c.scalars(t.what, t.Range), c.indices(t.what, t.Range, s.Entries), apart("Dst and "+t.what, s.Dst, t.Range)); err != nil {
+			return err
+		}
+	}
+	if s.Values == (Range{}) {
+		return nil
+	}
+	return first(c.scalars("Values", s.Values), apart("Dst and Values", s.Dst, s.Values))
 }
 
 // Transform is a number-theoretic transform of Batch vectors that follow one another. Each has

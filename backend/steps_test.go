@@ -67,6 +67,9 @@ var rightSteps = func() []backend.Step {
 		backend.Read{Src: span(3, 0, 64)},
 		backend.Gather{Dst: span(1, 0, 9), Src: b, Index: span(2, 0, 2)},
 		backend.Gather{Dst: span(1, 0, 9), Src: b, Index: span(1, 60, 2)}, // useless but harmless
+		backend.SparseProduct{Dst: a, Src: b, Entries: 9, Rows: span(2, 0, 2), Columns: span(2, 2, 2), Factors: span(2, 4, 2), Values: half},
+		backend.SparseProduct{Dst: a, Src: b, Entries: 9, Rows: span(2, 0, 2), Columns: span(2, 0, 2), Factors: span(2, 0, 2)},
+		backend.SparseProduct{Dst: span(1, 0, 0), Src: span(1, 0, 0), Rows: span(1, 0, 0), Columns: span(1, 0, 0), Factors: span(1, 0, 0)},
 		backend.Transform{Dst: a, Src: a},
 		backend.Transform{Dst: a, Src: a, Batch: 32, Inverse: true, To: backend.Reversed, Shift: two},
 		backend.Transform{Dst: a, Src: b, Batch: 4, From: backend.Reversed},

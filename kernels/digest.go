@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "60977c9c5e872e0b66be5490f631c5e09fe29649fedf79a6cbf7c5d30dd3bff5"
+const digest = "0dee61010dcbecdc9fe087599977304fbf07bfab056b177bf9b1ca48b12d0a7b"

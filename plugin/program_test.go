@@ -33,6 +33,8 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 		backend.Write{Dst: in(b, 5, 0)},
 		backend.WriteIndices{Dst: in(b, 200, 2), Indices: []uint32{5, 4, 3, 2, 1, 0, 9, 9, 9}},
 		backend.Gather{Dst: in(b, 300, 9), Src: in(a, 7, 10), Index: in(b, 200, 2)},
+		backend.SparseProduct{Dst: in(b, 320, 10), Src: in(a, 7, 10), Entries: 9, Rows: in(b, 200, 2), Columns: in(b, 202, 2),
+			Factors: in(b, 204, 2), Values: in(b, 100, 3)},
 		backend.Transform{Dst: in(b, 512, 16), Src: in(a, 3, 6), Batch: 2, Shift: plugintest.Element(9)},
 		backend.Transform{Dst: in(b, 512, 16), Src: in(b, 512, 16), Inverse: true, From: backend.Reversed, To: backend.Natural},
 		backend.Transform{Dst: in(b, 512, 16), Src: in(b, 512, 16), From: backend.Natural, To: backend.Reversed},

@@ -406,6 +406,22 @@ func TestMisuse(t *testing.T) {
 			p.WriteIndices(x, []uint32{0, 1, 2, 8})
 			p.Gather(v.Slice(0, 4), w, x)
 		},
+		"no matrix":         func(p *vector.Program[fr.Element]) { p.SparseProduct(v, vector.Matrix[fr.Element]{}, w) },
+		"a negative matrix": func(p *vector.Program[fr.Element]) { p.SparseProduct(v, s.NewMatrix(-1, 0), w) },
+		"too few entries":   func(p *vector.Program[fr.Element]) { p.WriteMatrix(s.NewMatrix(2, 0), vector.Entries[fr.Element]{}) },
+		"too many factors": func(p *vector.Program[fr.Element]) {
+			p.WriteMatrix(s.NewMatrix(0, 0), vector.Entries[fr.Element]{Values: []fr.Element{one}})
+		},
+		"a freed matrix": func(p *vector.Program[fr.Element]) {
+			m := s.NewMatrix(1, 1)
+			m.Free()
+			p.SparseProduct(v, m, w)
+		},
+		"a column beyond": func(p *vector.Program[fr.Element]) {
+			m := s.NewMatrix(1, 0)
+			p.WriteMatrix(m, vector.Entries[fr.Element]{Rows: []uint32{15}, Columns: []uint32{8}, Factors: []uint32{0}})
+			p.SparseProduct(v, m, w)
+		},
 		"a long sum":       func(p *vector.Program[fr.Element]) { p.Sum(w, v.Times(one)) },
 		"a part of itself": func(p *vector.Program[fr.Element]) { p.Map(v.Slice(0, 8), v.Slice(1, 9).Expr()) },
 		"no power of two": func(p *vector.Program[fr.Element]) {

@@ -251,6 +251,7 @@ var vectorChecks = []check{
 	{"products", products},
 	{"evaluate and divide", evaluateAndDivide},
 	{"gather", gather},
+	{"sparse products", sparseProducts},
 	{"commit", commit},
 	{"random programs", randomPrograms},
 	{"accesses", accesses},

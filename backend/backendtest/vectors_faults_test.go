@@ -170,13 +170,28 @@ func vectorFaults() []fault {
 				w.Indices[i] %= 300
 			}
 		}), "gather"),
+		run("no factor is -1", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
+			for i := range steps {
+				if _, ok := steps[i].(backend.SparseProduct); ok { // its table of factors is the last that is written
+					w := steps[i-1].(backend.WriteIndices)
+					w.Indices = slices.Clone(w.Indices)
+					for k, f := range w.Indices {
+						if f == backend.FactorMinusOne {
+							w.Indices[k] = backend.FactorOne
+						}
+					}
+					steps[i-1] = w
+				}
+			}
+			return v.Run(ctx, steps)
+		}, "sparse products"),
 		run("bases are counted from the first", eachStep(func(c *backend.Job) { c.Offset = 0 }), "commit"),
 		run("wrong steps are passed over", errs(func(err error) error {
 			if errors.Is(err, backend.ErrInvalidInput) {
 				return nil
 			}
 			return err
-		}), "wrong steps", "gather", "spaces are freed when programs have ended"),
+		}), "wrong steps", "gather", "sparse products", "spaces are freed when programs have ended"),
 		run("errors do not say where", errs(func(err error) error {
 			for _, kind := range []error{context.Canceled, backend.ErrInvalidInput} {
 				if errors.Is(err, kind) {
@@ -184,7 +199,7 @@ func vectorFaults() []fault {
 				}
 			}
 			return err
-		}), "wrong steps", "writes that fail", "gather", "cancelled programs"),
+		}), "wrong steps", "writes that fail", "gather", "sparse products", "cancelled programs"),
 		run("steps before a wrong one run", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			answers, err := v.Run(ctx, steps)
 			if len(steps) > 1 && errors.Is(err, backend.ErrInvalidInput) {

@@ -79,6 +79,30 @@ func (f numbers) gather(_ context.Context, dst, src []byte, index []uint32) (int
 	return -1, nil
 }
 
+func (f numbers) sparse(_ context.Context, dst, src []byte, m *entries) (int, error) {
+	from, values := f.list(src), f.list(m.values)
+	sums := f.list(dst) // zeros
+	for i, row := range m.rows {
+		column, factor := m.columns[i], int(m.factors[i])
+		if int64(row) >= int64(len(sums)) || i > 0 && row < m.rows[i-1] || int64(column) >= int64(len(from)) ||
+			factor >= backend.FactorValue+len(values) {
+			return i, nil
+		}
+		var by *big.Int
+		switch factor {
+		case backend.FactorOne:
+			by = big.NewInt(1)
+		case backend.FactorMinusOne:
+			by = big.NewInt(-1)
+		default:
+			by = values[factor-backend.FactorValue]
+		}
+		sums[row].Add(sums[row], new(big.Int).Mul(by, from[column]))
+	}
+	copy(dst, f.bytes(sums...))
+	return -1, nil
+}
+
 // natural returns values in natural order, given those of order o.
 func natural[T any](v []T, o backend.Order) []T {
 	if o == backend.Natural {

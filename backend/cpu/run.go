@@ -20,6 +20,8 @@ import (
 type arithmetic interface {
 	// gather returns an index that is not below the number of src's elements, or -1.
 	gather(ctx context.Context, dst, src []byte, index []uint32) (bad int, err error)
+	// sparse returns the least entry that is wrong, or -1. dst is zero.
+	sparse(ctx context.Context, dst, src []byte, m *entries) (bad int, err error)
 	transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error
 	mapped(ctx context.Context, m *backend.Map, dst []byte, args [][]byte) error
 	powers(ctx context.Context, dst, first, ratio []byte) error
@@ -143,6 +145,8 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 		return nil, p.compute(ctx, &s)
 	case backend.Gather:
 		return nil, p.gather(ctx, &s)
+	case backend.SparseProduct:
+		return nil, p.sparse(ctx, &s)
 	case backend.MultiplyPoints:
 		var scalars []byte
 		if s.Scalars != (backend.Range{}) {
@@ -233,6 +237,37 @@ func (p *program) gather(ctx context.Context, s *backend.Gather) error {
 	bad, err := p.of(s.Dst).gather(ctx, p.at(s.Dst), p.at(s.Src), index[:s.Dst.Count])
 	if err == nil && bad >= 0 {
 		err = fmt.Errorf("%w: index %d of %d elements", backend.ErrInvalidInput, bad, s.Src.Count)
+	}
+	return err
+}
+
+// entries are the tables of a sparse matrix, and its factors that are neither 1 nor -1.
+type entries struct {
+	rows, columns, factors []uint32
+	values                 []byte
+}
+
+func (p *program) sparse(ctx context.Context, s *backend.SparseProduct) error {
+	var m entries
+	for _, t := range []struct {
+		to   *[]uint32
+		from backend.Range
+	}{{&m.rows, s.Rows}, {&m.columns, s.Columns}, {&m.factors, s.Factors}} {
+		table, err := layout.View[uint32](p.at(t.from))
+		if err != nil {
+			return err
+		}
+		*t.to = table[:s.Entries]
+	}
+	if s.Values != (backend.Range{}) {
+		m.values = p.at(s.Values)
+	}
+	dst := p.at(s.Dst)
+	local.Parts(len(dst), func(lo, hi int) { clear(dst[lo:hi]) })
+	bad, err := p.of(s.Dst).sparse(ctx, dst, p.at(s.Src), &m)
+	if err == nil && bad >= 0 {
+		err = fmt.Errorf("%w: entry %d is not one of %d rows, %d columns and %d values, or its row is below the one before",
+			backend.ErrInvalidInput, bad, s.Dst.Count, s.Src.Count, s.Values.Count)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ package cuda
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,10 @@ func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 	for i := range indices {
 		indices[i] = uint32(i * 7919 % 3001)
 	}
+	sorted, signs := slices.Sorted(slices.Values(indices)), make([]uint32, len(indices))
+	for i := range signs {
+		signs[i] = uint32(i % 5) // of the three values, or 1 or -1
+	}
 	table := backend.IndexElements(c, len(indices))
 	id, err := v.NewSpace(t.Context(), backend.ScalarOf(c), 4*n+table)
 	if err != nil {
@@ -140,6 +145,10 @@ func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 		backend.Read{Src: at(0, 4*n)},
 		backend.WriteIndices{Dst: at(4*n, table), Indices: indices},
 		backend.Gather{Dst: at(0, 3000), Src: at(n, 3001), Index: at(4*n, table)},
+		backend.WriteIndices{Dst: at(n, table), Indices: sorted},
+		backend.WriteIndices{Dst: at(n+table, table), Indices: signs},
+		backend.SparseProduct{Dst: at(0, 3001), Src: at(2*n, 3001), Entries: 3000, Rows: at(n, table), Columns: at(4*n, table),
+			Factors: at(n+table, table), Values: at(3*n, 3)},
 		backend.Transform{Dst: w, Src: x, To: backend.Reversed, Shift: elements(8, 1)},
 		backend.Transform{Dst: x, Src: w, Inverse: true, From: backend.Reversed},
 		backend.Transform{Dst: y, Src: at(3*n, n/2), Shift: elements(9, 1)},

@@ -42,6 +42,7 @@ const (
 	door     = "prover/internal/solve/solve.go"
 	calls    = "arith/calculator.go"
 	batched  = "arith/session.go"
+	adding   = "backend/cpu/sparse.go"
 	sums     = "vector/sum.go"
 	programs = "vector/program.go"
 	lists    = "internal/files/list.go"
@@ -554,6 +555,11 @@ var mutants = []mutant{
 	{batched, "if err := p.freed(); err != nil {", "if err := p.freed(); false {", "TestFreedBeforeRun"},
 	{batched, "\tp.batches = append(p.batches, b)\n", "", "TestFreedBeforeRun"},
 	{batched, "\tp.numbers = append(p.numbers, n)\n", "", "TestFreedBeforeRun"},
+	{adding, "if now < row || int64(now) >= int64(len(to)) {", "if int64(now) >= int64(len(to)) {", "TestConformanceInChunks"},
+	{adding, "lo > 0 && row < w.rows[lo-1]", "false", "TestConformanceInChunks"},
+	{adding, "if int64(row) >= int64(len(to)) || ", "if ", "TestConformanceInChunks"},
+	{adding, "int64(column) >= int64(len(from)) || ", "", "TestConformanceInChunks"},
+	{adding, "PE(&w.to[r.row]).Add(&w.to[r.row], &r.sum)", "w.to[r.row] = r.sum", "TestConformanceInChunks"},
 	{sums, "t.Vector.offset != dst.offset && dst.overlaps(t.Vector)", "false", "TestSumOverlaps"},
 	{programs, "\tif p.err == nil {\n\t\tp.used = append(p.used, vs...)\n\t}\n", "", "TestFreedBeforeRun"},
 
@@ -607,10 +613,11 @@ var mutants = []mutant{
 	{proves, "if wrong < len(wires) {", "if false {", "TestDamagedFiles"},
 	{proves, "if littleEndian(to[:valueBytes]).Cmp(big.NewInt(1)) != 0 {", "if false {", "TestDamagedFiles"},
 	{proves, "*total, *blind = blinding.Sums[P1, P2]{}, blinding.Blinding[P1, P2, S]{}", "", "TestSecretsAreWiped"},
-	{proves, "Scale(p.fr.Product(r, r))", "Scale(r)", "TestProofs"},
+	{proves, "program.Scale(w, w, p.r())", "", "TestProofs"},
 	{loads, "if e == nil {", "if true {", "TestDamagedFiles"},
 	{loads, "out[i*step&(len(h)-1)] = h[i]", "out[i] = h[i]", "TestProofs"},
-	{sparse, "to[row*m.step&(m.domain-1)] = t[0]", "to[row] = t[0]", "TestProofs"},
+	{sparse, "to := y.Start[row*step&(n-1)]", "to := y.Start[row]", "TestProofs"},
+	{sparse, "numbers[i] = backend.FactorMinusOne", "numbers[i] = backend.FactorOne", "TestProofs"},
 	{sparse, "m.fr.Subtract(sum, sum, x)", "m.fr.AddTo(sum, x)", "TestProofs"},
 	{verifies, "if len(p.Public) != len(v.ic)-1 {", "if len(p.Public) > len(v.ic)-1 {", "TestVerifyRefuses"},
 	{verifies, "value.Cmp(r) >= 0 {", "value.Cmp(r) > 1 {", "TestVerifyRefuses"},

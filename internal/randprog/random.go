@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
@@ -32,7 +33,7 @@ func (r *Reader) Program(c backend.Curve, bases backend.Bases, shape Shape) *Pro
 		p.sizes = append(p.sizes, size)
 	}
 	makers := [...]func(){p.write, p.gather, p.read, p.transform, p.transform, p.mapped, p.mapped, p.mapped,
-		p.powers, p.invert, p.products, p.evaluate, p.divide, p.commit}
+		p.powers, p.invert, p.products, p.evaluate, p.divide, p.commit, p.sparse}
 	for range 1 + r.Below(shape.Steps) {
 		makers[r.Below(len(makers))]()
 	}
@@ -119,6 +120,44 @@ func (p *maker) gather() {
 		backend.WriteIndices{Dst: index, Indices: indices},
 		backend.Gather{Dst: p.span(c, len(indices)), Src: src, Index: index},
 		backend.Write{Dst: index, Input: backend.Input{Bytes: p.elements(p.Curve, n)}},
+	)
+}
+
+// sparse writes the tables of a matrix and, since they are no elements, elements again. Some rows
+// have no entry, and some have most of them.
+func (p *maker) sparse() {
+	a, b, c := p.others()
+	dst, src := p.span(c, p.count(c)), p.span(b, 1+p.below(p.sizes[b]))
+	s := backend.SparseProduct{Dst: dst, Src: src}
+	if p.Below(4) > 0 {
+		s.Values = p.span(b, p.below(min(4, p.sizes[b])))
+	}
+	room := p.sizes[a] / 3 // of a table, in elements
+	if dst.Count > 0 {
+		s.Entries = p.below(room*p.Curve.ScalarBytes()/4 + 1)
+	}
+	n := backend.IndexElements(p.Curve, s.Entries)
+	all := p.span(a, 3*n)
+	var tables [3]backend.Range
+	for k := range tables {
+		tables[k] = backend.Range{Space: all.Space, Offset: all.Offset + k*n, Count: n}
+	}
+	rows, columns, factors := make([]uint32, s.Entries), make([]uint32, s.Entries), make([]uint32, s.Entries)
+	most := p.Below(3) == 0
+	for i := range rows {
+		if rows[i] = uint32(p.below(max(dst.Count, 1))); most && p.Below(4) > 0 {
+			rows[i] = rows[0]
+		}
+		columns[i], factors[i] = uint32(p.below(src.Count)), uint32(p.below(backend.FactorValue+s.Values.Count))
+	}
+	slices.Sort(rows)
+	s.Rows, s.Columns, s.Factors = tables[0], tables[1], tables[2]
+	p.add(
+		backend.WriteIndices{Dst: s.Rows, Indices: rows},
+		backend.WriteIndices{Dst: s.Columns, Indices: columns},
+		backend.WriteIndices{Dst: s.Factors, Indices: factors},
+		s,
+		backend.Write{Dst: all, Input: backend.Input{Bytes: p.elements(p.Curve, 3*n)}},
 	)
 }
 

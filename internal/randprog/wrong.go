@@ -47,6 +47,12 @@ func Wrong(c backend.Curve) []backend.Step {
 		change(&m)
 		return m
 	}
+	sparse := func(change func(*backend.SparseProduct), dst, src backend.Range) backend.SparseProduct {
+		table := span(2, 0, index)
+		s := backend.SparseProduct{Dst: dst, Src: src, Entries: 32, Rows: table, Columns: table, Factors: table, Values: span(2, 0, 64)}
+		change(&s)
+		return s
+	}
 	code := func(ops ...backend.MapCode) backend.Map {
 		return with(func(m *backend.Map) { m.Code = ops })
 	}
@@ -75,6 +81,22 @@ func Wrong(c backend.Curve) []backend.Step {
 		backend.Gather{Dst: a, Src: b, Index: span(1, 31, index)},
 		backend.Gather{Dst: a, Src: b, Index: span(3, 0, index)},
 		backend.Gather{Dst: span(1, 0, math.MaxInt), Src: b, Index: span(2, 0, index)},
+		backend.SparseProduct{},
+		sparse(func(*backend.SparseProduct) {}, span(1, 0, 32), over),
+		sparse(func(s *backend.SparseProduct) { s.Entries = -1 }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Entries = 33 + size }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Entries = math.MaxInt }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Entries = 1 << 62 }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Rows.Count++ }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Columns.Count-- }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Factors.Offset = 65 }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Rows = span(1, 31, index) }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Columns = span(1, 31, index) }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Factors = span(unknown, 0, index) }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Values = span(1, 31, 2) }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Values = span(1, 64, 1) }, a, b),
+		sparse(func(s *backend.SparseProduct) { s.Values.Space = 0 }, a, b),
+		sparse(func(*backend.SparseProduct) {}, a, other),
 		backend.Transform{},
 		backend.Transform{Dst: a, Src: over},
 		backend.Transform{Dst: a, Src: b, Batch: -1},

@@ -12,11 +12,11 @@
 //
 // # What runs where
 //
-// This process multiplies the sparse matrices A and B by the witness. A backend with vectors in
-// another process computes all else by one program. It is sent the witness once and turns it into
-// Montgomery form. While it sums up the key's points A, B in both groups, and C, this process
-// computes the products; then come six transforms, and the sum over the points H, whose scalars
-// never leave the backend. In this process all MSMs are one batch, after the transforms.
+// A backend with vectors in another process computes a proof by one program. It has the key's points
+// and the sparse matrices A and B, is sent the witness once, and turns it into Montgomery form. It
+// sums up the points A, B in both groups, and C, multiplies the matrices by the witness, does six
+// transforms, and sums up the points H, whose scalars never leave it. In this process all MSMs are
+// one batch, after the matrices and the transforms.
 //
 // Points at infinity, which are most of B in real keys, are left out when a key is loaded. Equal
 // bases and equal scalars are merged where that pays; see MergeBases and MergeScalars.

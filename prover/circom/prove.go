@@ -21,16 +21,16 @@ import (
 // prover is a scheme with its types as parameters.
 type prover[P1, P2 any, S comparable] struct {
 	*key[P1, P2, S]
-	choice *resident.Vectors[*vector.Session[S], *choice[S]]
+	tables *resident.Vectors[*vector.Session[S], *tables[S]]
 }
 
 // newProver returns the prover of a loaded key.
 func newProver[P1, P2 any, S comparable](k *key[P1, P2, S]) *prover[P1, P2, S] {
-	return &prover[P1, P2, S]{key: k, choice: resident.NewVectors[*vector.Session[S], *choice[S]]()}
+	return &prover[P1, P2, S]{key: k, tables: resident.NewVectors[*vector.Session[S], *tables[S]]()}
 }
 
 // Close waits for the proofs in flight and frees what is resident.
-func (p *prover[P1, P2, S]) Close() error { return errors.Join(p.choice.Close(), p.key.Close()) }
+func (p *prover[P1, P2, S]) Close() error { return errors.Join(p.tables.Close(), p.key.Close()) }
 
 // verify verifies a proof with the key's own verifying key.
 func (p *prover[P1, P2, S]) verify(proof *Proof) error { return p.verifier.verify(proof) }
@@ -84,7 +84,7 @@ func (p *prover[P1, P2, S]) prove(ctx context.Context, values []byte) (*Proof, e
 	public := p.public(layout.Bytes(wires)) // of the copy, which nobody changes
 	var err error
 	if session != nil {
-		err = p.sumsOnBackend(ctx, &mem, session, wires, total)
+		_, err = session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error { return p.sumsIn(ctx, s, wires, total) })
 	} else {
 		err = p.sumsHere(ctx, &mem, wires, total)
 	}
@@ -188,9 +188,12 @@ func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, sel 
 	return s, p.fr.Select(ctx, s, values, sel)
 }
 
-// choice has tables of the wires for which A, B and C have points, in a backend's memory. An empty
-// table means all wires.
-type choice[S comparable] struct{ a, b, c vector.Indices[S] }
+// tables are what proofs need in a backend's memory beside the points: the wires for which A, B and C
+// have points, of which an empty table means all, and the matrices.
+type tables[S comparable] struct {
+	a, b, c  vector.Indices[S]
+	matrices [2]vector.Matrix[S]
+}
 
 // mostChosen returns the most values that a sum over some of the wires takes.
 func (p *prover[P1, P2, S]) mostChosen() int {
@@ -202,53 +205,20 @@ func (p *prover[P1, P2, S]) elements() int {
 	return p.wires + p.mostChosen() + 3*p.matrices.domain
 }
 
-// sumsOnBackend computes all sums by one program: those over the wires, and that over H, whose
-// scalars never leave the backend. This process computes the sparse products meanwhile.
-func (p *prover[P1, P2, S]) sumsOnBackend(ctx context.Context, mem *resident.Memory, session *resident.Ahead[S],
-	wires []S, out *blinding.Sums[P1, P2]) error {
-	n := p.matrices.domain
-	a := resident.Scalars(ctx, mem, p.engine, p.g1, n)
-	b := resident.Scalars(ctx, mem, p.engine, p.g1, n)
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	var failed error
-	go func() {
-		defer close(done)
-		failed = p.matrices.products(ctx, a, b, wires)
-	}()
-	defer func() {
-		cancel()
-		<-done // the caller wipes what they write
-	}()
-	ready := func(ctx context.Context, _ int) error {
-		select {
-		case <-done:
-			return failed
-		case <-ctx.Done():
-			return backend.Ended(ctx)
-		}
-	}
-	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
-		return p.sumsIn(ctx, s, wires, a, b, ready, out)
-	})
-	return err
-}
-
-// sumsIn computes the sums in a session. wires are plain values. a and b are what A and B give for
-// them, and are there when ready returns.
-func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wires, a, b []S,
-	ready func(context.Context, int) error, out *blinding.Sums[P1, P2]) (err error) {
-	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
+// sumsIn computes all sums by one program in a session: those over the wires, whose plain values it
+// is given, and that over H, whose scalars never leave the backend.
+func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wires []S, out *blinding.Sums[P1, P2]) (err error) {
+	on, release, err := p.tables.Beside(ctx, s, p.loadTables)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	n, r := p.matrices.domain, p.r()
+	n := p.matrices.domain
 	w, some := s.New(p.wires), s.New(p.mostChosen())
 	x, y, z := s.New(n), s.New(n), s.New(n)
 	program := s.Program()
 	program.Write(w, wires)
-	program.Scale(w, w, r)
+	program.Scale(w, w, p.r())
 	take := func(first int, chosen vector.Indices[S]) vector.Vector[S] {
 		from := w.Slice(first, p.wires)
 		if chosen.Len() == 0 {
@@ -258,19 +228,18 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 		program.Gather(v, from, chosen)
 		return v
 	}
-	sumA := commit(program, p.a.table, take(p.a.first, c.a))
-	ofB := take(p.b1.first, c.b)
+	sumA := commit(program, p.a.table, take(p.a.first, on.a))
+	ofB := take(p.b1.first, on.b)
 	sumB1, sumB2 := commit(program, p.b1.table, ofB), commit(program, p.b2.table, ofB)
-	sumC := commit(program, p.cs.table, take(p.cs.first, c.c))
-	program.WriteWhen(x, a, ready)
-	program.WriteWhen(y, b, ready)
+	sumC := commit(program, p.cs.table, take(p.cs.first, on.c))
+	program.SparseProduct(x, on.matrices[0], w)
+	program.SparseProduct(y, on.matrices[1], w)
 	program.Mul(z, x, y)
 	for _, v := range []vector.Vector[S]{x, y, z} {
 		program.Transform(v, v, vector.Transform[S]{Inverse: true, To: backend.Reversed})
 		program.Transform(v, v, vector.Transform[S]{From: backend.Reversed, Shift: p.shift})
 	}
-	// x and y are divided by R, as the witness was, and so x y and z by R^2.
-	program.Map(x, x.Expr().Mul(y.Expr()).Sub(z.Expr()).Scale(p.fr.Product(r, r)))
+	program.Map(x, x.Expr().Mul(y.Expr()).Sub(z.Expr()))
 	sumH := commit(program, p.h.table, x)
 	if err := program.Run(ctx); err != nil {
 		return err
@@ -287,30 +256,43 @@ func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], 
 	return vector.Commit(p, t.Bases(), v.Slice(0, t.Len()))
 }
 
-// loadChoice writes the tables to a new session beside another.
-func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
-	tables := [][]uint32{p.a.sel.From, p.b1.sel.From, p.cs.sel.From}
+// loadTables writes the tables to a new session beside another. Its programs run in the other
+// session, so that Repeat sees their failures. Each has a matrix at most: they take shared memory
+// meanwhile.
+func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
+	chosen := [][]uint32{p.a.sel.From, p.b1.sel.From, p.cs.sel.From}
 	count := 0
-	for _, from := range tables {
+	for _, from := range chosen {
 		count += p.vectors.IndexElements(len(from))
+	}
+	for side := range p.matrices.sides {
+		count += p.vectors.MatrixElements(p.matrices.size(side))
 	}
 	s, err := beside.Beside(ctx, count)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The program runs in the other session, so that Repeat sees its failure.
+	on := new(tables[S])
 	program := beside.Program()
-	var loaded [3]vector.Indices[S]
-	for i, from := range tables {
-		loaded[i] = s.NewIndices(len(from))
-		if len(from) > 0 {
-			program.WriteIndices(loaded[i], from)
+	for i, to := range []*vector.Indices[S]{&on.a, &on.b, &on.c} {
+		*to = s.NewIndices(len(chosen[i]))
+		if len(chosen[i]) > 0 {
+			program.WriteIndices(*to, chosen[i])
 		}
 	}
-	if err := program.Run(ctx); err != nil {
+	err = program.Run(ctx)
+	for side := range on.matrices {
+		if err != nil {
+			return nil, nil, errors.Join(err, s.Close())
+		}
+		on.matrices[side] = s.NewMatrix(p.matrices.size(side))
+		program.WriteMatrix(on.matrices[side], p.matrices.entries(side))
+		err = program.Run(ctx)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	return s, &choice[S]{loaded[0], loaded[1], loaded[2]}, nil
+	return s, on, nil
 }
 
 // proof returns a proof of three points.

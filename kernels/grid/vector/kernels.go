@@ -181,6 +181,28 @@ func (p Map) Words() []uint64 {
 	return []uint64{uint64(p.Program), uint64(p.Size), uint64(p.Instructions), uint64(p.Codes), uint64(p.Constants), uint64(p.Count)}
 }
 
+// SparseProduct is the parameters of the kernel sparse_product of sparse.cu.
+type SparseProduct struct {
+	Rows      kernels.Pointer // const uint32_t*
+	Columns   kernels.Pointer // const uint32_t*
+	Factors   kernels.Pointer // const uint32_t*
+	N         int             // uint64_t
+	Src       kernels.Pointer // const uint32_t*
+	Count     int             // uint64_t
+	Values    kernels.Pointer // const uint32_t*
+	Different int             // uint64_t
+	Dst       kernels.Pointer // uint32_t*
+	Height    int             // uint64_t
+	NextRows  kernels.Pointer // uint32_t*
+	NextSums  kernels.Pointer // uint32_t*
+	Bad       kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p SparseProduct) Words() []uint64 {
+	return []uint64{uint64(p.Rows), uint64(p.Columns), uint64(p.Factors), uint64(p.N), uint64(p.Src), uint64(p.Count), uint64(p.Values), uint64(p.Different), uint64(p.Dst), uint64(p.Height), uint64(p.NextRows), uint64(p.NextSums), uint64(p.Bad)}
+}
+
 // Field is the kernels for one curve's scalar field.
 type Field struct {
 	Sequence       kernels.Kernel[Sequence]
@@ -193,6 +215,7 @@ type Field struct {
 	Evaluate       kernels.Kernel[Evaluate]
 	Invert         kernels.Kernel[Invert]
 	Map            kernels.Kernel[Map]
+	SparseProduct  kernels.Kernel[SparseProduct]
 }
 
 // ForField finds them by name; false when there are none.
@@ -213,6 +236,7 @@ var allField = map[string]Field{
 		Evaluate:       kernels.Kernel[Evaluate]{Entry: kernels.Entry{Unit: "vector/bn254_scan", Symbol: "pippin_bn254_evaluate", Threads: 128}},
 		Invert:         kernels.Kernel[Invert]{Entry: kernels.Entry{Unit: "vector/bn254_scan", Symbol: "pippin_bn254_invert", Threads: 128}},
 		Map:            kernels.Kernel[Map]{Entry: kernels.Entry{Unit: "vector/bn254_map", Symbol: "pippin_bn254_map", Threads: 128, Dynamic: true}},
+		SparseProduct:  kernels.Kernel[SparseProduct]{Entry: kernels.Entry{Unit: "vector/bn254_sparse", Symbol: "pippin_bn254_sparse_product", Threads: 128}},
 	},
 	"bls12_377": {
 		Sequence:       kernels.Kernel[Sequence]{Entry: kernels.Entry{Unit: "vector/bls12_377_elements", Symbol: "pippin_bls12_377_sequence", Threads: 128}},
@@ -225,6 +249,7 @@ var allField = map[string]Field{
 		Evaluate:       kernels.Kernel[Evaluate]{Entry: kernels.Entry{Unit: "vector/bls12_377_scan", Symbol: "pippin_bls12_377_evaluate", Threads: 128}},
 		Invert:         kernels.Kernel[Invert]{Entry: kernels.Entry{Unit: "vector/bls12_377_scan", Symbol: "pippin_bls12_377_invert", Threads: 128}},
 		Map:            kernels.Kernel[Map]{Entry: kernels.Entry{Unit: "vector/bls12_377_map", Symbol: "pippin_bls12_377_map", Threads: 128, Dynamic: true}},
+		SparseProduct:  kernels.Kernel[SparseProduct]{Entry: kernels.Entry{Unit: "vector/bls12_377_sparse", Symbol: "pippin_bls12_377_sparse_product", Threads: 128}},
 	},
 	"bls12_381": {
 		Sequence:       kernels.Kernel[Sequence]{Entry: kernels.Entry{Unit: "vector/bls12_381_elements", Symbol: "pippin_bls12_381_sequence", Threads: 128}},
@@ -237,6 +262,7 @@ var allField = map[string]Field{
 		Evaluate:       kernels.Kernel[Evaluate]{Entry: kernels.Entry{Unit: "vector/bls12_381_scan", Symbol: "pippin_bls12_381_evaluate", Threads: 128}},
 		Invert:         kernels.Kernel[Invert]{Entry: kernels.Entry{Unit: "vector/bls12_381_scan", Symbol: "pippin_bls12_381_invert", Threads: 128}},
 		Map:            kernels.Kernel[Map]{Entry: kernels.Entry{Unit: "vector/bls12_381_map", Symbol: "pippin_bls12_381_map", Threads: 128, Dynamic: true}},
+		SparseProduct:  kernels.Kernel[SparseProduct]{Entry: kernels.Entry{Unit: "vector/bls12_381_sparse", Symbol: "pippin_bls12_381_sparse_product", Threads: 128}},
 	},
 	"bw6_761": {
 		Sequence:       kernels.Kernel[Sequence]{Entry: kernels.Entry{Unit: "vector/bw6_761_elements", Symbol: "pippin_bw6_761_sequence", Threads: 128}},
@@ -249,5 +275,6 @@ var allField = map[string]Field{
 		Evaluate:       kernels.Kernel[Evaluate]{Entry: kernels.Entry{Unit: "vector/bw6_761_scan", Symbol: "pippin_bw6_761_evaluate", Threads: 128}},
 		Invert:         kernels.Kernel[Invert]{Entry: kernels.Entry{Unit: "vector/bw6_761_scan", Symbol: "pippin_bw6_761_invert", Threads: 128}},
 		Map:            kernels.Kernel[Map]{Entry: kernels.Entry{Unit: "vector/bw6_761_map", Symbol: "pippin_bw6_761_map", Threads: 128, Dynamic: true}},
+		SparseProduct:  kernels.Kernel[SparseProduct]{Entry: kernels.Entry{Unit: "vector/bw6_761_sparse", Symbol: "pippin_bw6_761_sparse_product", Threads: 128}},
 	},
 }

@@ -216,6 +216,7 @@ var families = []family{
 			{name: "elements", per: fields},
 			{name: "scan", per: fields, waits: true},
 			{name: "map", per: fields, waits: true},
+			{name: "sparse", per: fields, waits: true},
 		},
 	},
 	{

@@ -1,4 +1,4 @@
-// The conversation between a host and a backend plugin, version 4.
+// The conversation between a host and a backend plugin, version 5.
 //
 // Points, scalars and vectors never travel here, except for small answers: a
 // message names bytes by the shared arena they lie in. The descriptor

@@ -11,7 +11,7 @@ import (
 
 // ProtocolVersion is the newest version of the protocol that is
 // spoken here; host and plugin agree on the newest that both know.
-const ProtocolVersion = 4
+const ProtocolVersion = 5
 
 // ServiceName is what the plugin is called inside go-plugin.
 const ServiceName = "backend"

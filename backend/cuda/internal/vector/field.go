@@ -30,6 +30,7 @@ type field struct {
 	evaluate       device.Kernel[kernel.Evaluate]
 	invert         device.Kernel[kernel.Invert]
 	mapped         device.Kernel[kernel.Map]
+	sparse         device.Kernel[kernel.SparseProduct]
 }
 
 // newField loads the kernels for elements.
@@ -59,6 +60,7 @@ func newField(t *device.Turn, d *device.Device, e backend.Element) (*field, erro
 		f.evaluate.Load(d, ks.Evaluate),
 		f.invert.Load(d, ks.Invert),
 		f.mapped.Load(d, ks.Map),
+		f.sparse.Load(d, ks.SparseProduct),
 	)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ func (p *program) step(i int) error {
 		p.read(i, s)
 	case backend.Gather:
 		p.gathered(i, s)
+	case backend.SparseProduct:
+		p.sparseProduct(i, s)
 	case backend.Transform:
 		if p.kindOf(s.Dst) == backend.Points {
 			return p.transformPoints(i, s)
@@ -126,6 +128,59 @@ func (p *program) gathered(i int, s backend.Gather) {
 		return p.gather.Launch(on, quads, 1, kernel.Gather{
 			Src: p.at(s.Src), Count: s.Src.Count, Index: p.at(s.Index), Dst: p.at(s.Dst), N: s.Dst.Count, Bad: x.inAnswers(bad),
 		})
+	})
+}
+
+// sparseLevel is the sums that one level of a sparse product leaves to the next: two for each tile,
+// in scratch.
+type sparseLevel struct {
+	n          int
+	rows, sums int64
+}
+
+// sparseLevels returns what the levels of a sparse product of n entries leave to the next, until one
+// tile is left.
+func (p *program) sparseLevels(n int) (all []sparseLevel) {
+	end := int64(0)
+	for tiles(n) > 1 {
+		n = 2 * tiles(n)
+		l := sparseLevel{n: n, rows: end}
+		l.sums = (end + 4*int64(n) + align - 1) / align * align
+		end = l.sums + int64(n)*p.size
+		all = append(all, l)
+	}
+	p.needs(end)
+	return all
+}
+
+// sparseProduct plans step i.
+func (p *program) sparseProduct(i int, s backend.SparseProduct) {
+	bad := p.refusal(i, "entry %d is not one of %d rows, %d columns and %d values, or its row is below the one before",
+		s.Dst.Count, s.Src.Count, s.Values.Count)
+	levels := p.sparseLevels(s.Entries)
+	l := kernel.SparseProduct{
+		Rows: p.at(s.Rows), Columns: p.at(s.Columns), Factors: p.at(s.Factors), N: s.Entries, Src: p.at(s.Src), Count: s.Src.Count,
+		Dst: p.at(s.Dst), Height: s.Dst.Count,
+	}
+	if s.Values != (backend.Range{}) {
+		l.Values, l.Different = p.at(s.Values), s.Values.Count
+	}
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		x.queued += s.Dst.Count/4 + s.Entries
+		if err := on.Fill(p.span(s.Dst), 0); err != nil || s.Entries == 0 {
+			return err
+		}
+		l := l
+		l.Bad = x.inAnswers(bad)
+		for _, next := range levels {
+			l.NextRows, l.NextSums = x.scratchFrom(next.rows), x.scratchFrom(next.sums)
+			if err := p.sparse.Launch(on, tiles(l.N)*p.sparse.Threads, 1, l); err != nil {
+				return err
+			}
+			l.Rows, l.Columns, l.Factors, l.N, l.Src = l.NextRows, 0, 0, next.n, l.NextSums
+		}
+		l.NextRows, l.NextSums = 0, 0
+		return p.sparse.Launch(on, tiles(l.N)*p.sparse.Threads, 1, l)
 	})
 }
 

@@ -54,8 +54,9 @@ type clocked struct {
 	moved, products float64
 }
 
-// clocked returns the steps over vectors v of n elements, with an index. They write the last of v.
-func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
+// clocked returns the steps over vectors v of n elements, with a table of indices and those of a
+// matrix. They write the last of v.
+func (k *card) clocked(v []backend.Range, index, rows, factors, zeros backend.Range) []clocked {
 	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
 	dst, args, n := v[len(v)-1], []backend.Operand{all(v[0]), all(v[1]), all(v[2]), all(v[3])}, v[0].Count
 	mapped := func(args []backend.Operand, code ...backend.MapCode) backend.Step {
@@ -72,6 +73,9 @@ func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
 			long = append(long, add)
 		}
 	}
+	sparse := func(rows, factors backend.Range) backend.Step {
+		return backend.SparseProduct{Dst: dst, Src: v[0], Entries: n, Rows: rows, Columns: index, Factors: factors, Values: part(v[1], 0, 3)}
+	}
 	z, few := k.bytes(k.any()), v[:4]
 	ratio := float64(4) / float64(k.curve.ScalarBytes())
 	next := all(v[1])
@@ -87,6 +91,8 @@ func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
 		{"16 products of 4 vectors", mapped(args, long...), 5, 16},
 		{"powers", backend.Powers{Dst: dst, First: z, Ratio: z}, 1, 1},
 		{"gather at random", backend.Gather{Dst: dst, Src: v[0], Index: index}, 2 + ratio, 0},
+		{"sparse product", sparse(rows, factors), 2 + 3*ratio, 0.2},
+		{"sparse product, one row", sparse(zeros, factors), 2 + 3*ratio, 0.2},
 		{"invert", backend.Invert{Dst: dst, Src: v[0]}, 2, 3},
 		{"products", backend.Products{Dst: dst, Src: v[0]}, 2, 1},
 		{"divide", backend.Divide{Dst: part(dst, 0, n-1), Src: v[0], Point: z}, 2, 1},
@@ -126,10 +132,21 @@ func TestTimes(t *testing.T) {
 			for i := range indices {
 				indices[i] = uint32(k.rand.IntN(n))
 			}
-			index := k.space(backend.IndexElements(c, n))
-			k.run(backend.WriteIndices{Dst: index, Indices: indices})
-			there := k.onHost(t, host, append(slices.Clone(v), index), indices)
-			for _, s := range k.clocked(v, index) {
+			// A matrix has four entries a row, and a fifth of its factors are neither 1 nor -1.
+			ofRows, ofFactors := make([]uint32, n), make([]uint32, n)
+			for i := range ofRows {
+				ofRows[i] = uint32(i / 4)
+				if ofFactors[i] = uint32(k.rand.IntN(2)); k.rand.IntN(5) == 0 {
+					ofFactors[i] = uint32(backend.FactorValue + k.rand.IntN(3))
+				}
+			}
+			var tables []backend.Range
+			for _, table := range [][]uint32{ofRows, ofFactors, make([]uint32, n), indices} {
+				tables = append(tables, k.space(backend.IndexElements(c, n)))
+				k.run(backend.WriteIndices{Dst: tables[len(tables)-1], Indices: table})
+			}
+			there := k.onHost(t, host, append(slices.Clone(v), tables...), indices)
+			for _, s := range k.clocked(v, tables[3], tables[0], tables[1], tables[2]) {
 				r := timed{Op: "vector", Curve: c.String(), Step: s.name, N: n, Count: 5, Repeats: 20,
 					Bytes: int64(s.moved * float64(n) * float64(c.ScalarBytes())), Products: int64(s.products * float64(n))}
 				dst := v[len(v)-1]

@@ -451,6 +451,57 @@ func TestPowersAndGather(t *testing.T) {
 	})
 }
 
+// TestSparseProducts multiplies vectors by matrices of one to three levels. In some of them one row
+// has most of the entries.
+func TestSparseProducts(t *testing.T) {
+	eachCurve(t, func(k *card) {
+		counts := []int{0, 1, 7, 1024, 1025, 5000}
+		if !little() {
+			counts = append(counts, 600_000)
+		}
+		const width, height = 300, 200
+		x, values := k.some(width), k.some(3)
+		src, dst, few := k.space(width), k.space(height), k.space(len(values))
+		for _, n := range counts {
+			for _, long := range []bool{false, true} {
+				rows, columns, factors := make([]uint32, n), make([]uint32, n), make([]uint32, n)
+				want := make([]*big.Int, height)
+				for i := range want {
+					want[i] = new(big.Int)
+				}
+				for i := range n {
+					if rows[i] = uint32(k.rand.IntN(height)); long && i%50 > 0 {
+						rows[i] = height / 3
+					}
+				}
+				slices.Sort(rows)
+				for i, row := range rows {
+					columns[i], factors[i] = uint32(k.rand.IntN(width)), uint32(k.rand.IntN(backend.FactorValue+len(values)))
+					by := append([]*big.Int{big.NewInt(1), big.NewInt(-1)}, values...)[factors[i]]
+					want[row].Add(want[row], new(big.Int).Mul(by, x[columns[i]]))
+				}
+				for i := range want {
+					want[i] = k.mod(want[i])
+				}
+				var tables [3]backend.Range
+				for i := range tables {
+					tables[i] = k.space(backend.IndexElements(k.curve, n))
+				}
+				got := k.run(
+					backend.Write{Dst: src, Input: backend.Input{Bytes: k.bytes(x...)}},
+					backend.Write{Dst: few, Input: backend.Input{Bytes: k.bytes(values...)}},
+					backend.WriteIndices{Dst: tables[0], Indices: rows},
+					backend.WriteIndices{Dst: tables[1], Indices: columns},
+					backend.WriteIndices{Dst: tables[2], Indices: factors},
+					backend.SparseProduct{Dst: dst, Src: src, Entries: n, Rows: tables[0], Columns: tables[1], Factors: tables[2], Values: few},
+					backend.Read{Src: dst},
+				)
+				k.same(fmt.Sprintf("%d entries, a long row: %v", n, long), got[6], want...)
+			}
+		}
+	})
+}
+
 // expression makes random valid stack code. It has a few operations more than most, on a stack at
 // most deepest deep; long code reaches that depth.
 func (m *model) expression(most, deepest, args, constants int) []backend.MapCode {
