@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// TestSparseProduct compares a product with one of whole numbers. The matrix has empty rows, rows of one entry, and
-// one of 10^5 between them.
+// TestSparseProduct compares a product with one of whole numbers. The matrix has empty rows, rows of
+// one entry, and one of 10^5 between them.
 func TestSparseProduct(t *testing.T) {
 	const height, width, long, short = 3000, 500, 100_000, 4000
 	random := rand.New(rand.NewPCG(5, 6))

@@ -21,7 +21,7 @@ type matrix struct {
 // The matrices of the check have these sizes.
 const sparseWidth, sparseValues = 70, 5
 
-// matrices returns matrices with long, short and empty rows, by what they are. Entries are in the order of rows.
+// matrices returns matrices with long, short and empty rows, by what they are.
 func (s *subject) matrices() map[string]matrix {
 	rng := rand.New(rand.NewPCG(s.seed, 24))
 	of := func(height, entries int, row func(i int) int) matrix {
@@ -57,7 +57,7 @@ func (s *subject) matrices() map[string]matrix {
 	return all
 }
 
-// program returns a program that computes a matrix's product with a vector. The factors that are neither 1 nor -1
+// program returns a program that computes a matrix's product with a vector. The factors in its table
 // are 0, 1, -1, 2 and any other.
 func (m *matrix) program(s *subject) *randprog.Program {
 	n := backend.IndexElements(s.curve, len(m.rows))

@@ -21,8 +21,8 @@ type matrices[S comparable] struct {
 	factors []S
 }
 
-// newMatrices makes matrices of a key's entries. Row i of the file is at place step i mod domain. Nearly all
-// factors are 1 or -1, which need no product.
+// newMatrices makes matrices of a key's entries. Row i of the file is at place step i mod domain.
+// Nearly all factors are 1 or -1, which need no product.
 func newMatrices[S comparable](fr *group.Field[S], domain, step int, e *file.Entries) *matrices[S] {
 	m := &matrices[S]{fr: fr, domain: domain, rows: e.Rows}
 	for side := range m.sides {
@@ -64,7 +64,7 @@ func (m *matrices[S]) mark() {
 	}
 }
 
-// rowsInOrder returns a matrix whose row step i mod n is row i of another, with n rows, a power of two.
+// rowsInOrder returns a matrix of n rows, a power of two. Its row step i mod n is row i of x.
 func rowsInOrder(x *file.Matrix, step int) file.Matrix {
 	if step == 1 {
 		return *x

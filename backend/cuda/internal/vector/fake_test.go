@@ -18,11 +18,14 @@ import (
 // secrets returns a program whose elements, constants and answers are secret.
 func (k *card) secrets(x, y backend.Range) []backend.Step {
 	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
+	table := part(y, 0, backend.IndexElements(k.curve, 2000))
 	return []backend.Step{
 		backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(k.some(x.Count)...)}},
 		backend.Map{Count: x.Count, Dst: all(x), Args: []backend.Operand{all(x)}, Constants: k.bytes(k.any(), k.any()), Code: []backend.MapCode{
 			{Op: backend.MapLoad}, {Op: backend.MapConst}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapAdd}, {Op: backend.MapMul},
 		}},
+		backend.WriteIndices{Dst: table, Indices: make([]uint32, 2000)}, // more than a tile, whose sums lie in scratch
+		backend.SparseProduct{Dst: part(y, 1000, 10), Src: x, Entries: 2000, Rows: table, Columns: table, Factors: table},
 		backend.Products{Dst: y, Src: x},
 		backend.Read{Src: y},
 		backend.Evaluate{Src: []backend.Range{x, y}, Point: k.bytes(k.any())},
