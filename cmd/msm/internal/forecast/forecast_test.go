@@ -173,7 +173,7 @@ func TestCards(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(text, table) {
-		t.Errorf("cards.json is not what the records give (go test ./internal/forecast -update writes it):\n%s", text)
+		t.Errorf("cards.json is not what the records give (go test ./cmd/msm/internal/forecast -update writes it):\n%s", text)
 	}
 }
 
