@@ -38,7 +38,7 @@ type Fit struct {
 	Within float64 `json:"within"`
 }
 
-// cards.json is written by: go test ./internal/forecast -update
+// cards.json is written by: go test ./cmd/msm/internal/forecast -update
 //
 //go:embed cards.json
 var table []byte
