@@ -408,7 +408,7 @@ func (a app) work(ctx context.Context, f workFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	ofEngine.Watch(engine)
-	cfg.Open, cfg.Health = worker.Gnark(engine), new(worker.Health)
+	cfg.Open, cfg.Health = worker.Provers(engine), new(worker.Health)
 	if f.meter == nil {
 		f.meter = clustermetrics.NewWorker()
 	}
