@@ -229,9 +229,13 @@ func TestCircomTenants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one(t, eve, p.Work(), whole); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "the cluster has no object") {
-		t.Error("a key that she has not:", err)
+	dead := func(what, says string) {
+		t.Helper()
+		if _, err := one(t, eve, p.Work(), whole); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
+	dead("a key that she has not", "the cluster has no object")
 	poison := zkeyOf(t, backend.BN254, "no public").key
 	link := r.admin()
 	if err := wire.PutKey(t.Context(), link, r.tenant(server.TicketOf("eve")), p.Work().ProvingKey, func(w io.Writer) error {
@@ -240,9 +244,7 @@ func TestCircomTenants(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one(t, eve, p.Work(), whole); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "damaged") {
-		t.Error("a key that is another one:", err)
-	}
+	dead("a key that is another one", "damaged")
 	id, err := alice.Submit(t.Context(), p.Work(), whole)
 	if err != nil {
 		t.Fatal(err)
