@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -117,6 +119,68 @@ func TestCalculateEnds(t *testing.T) {
 	cancel()
 	if _, err := c.Calculate(ctx, []byte(`{"x": 1, "shift": 2}`)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestEndlessLoop calculates without an end until a context ends, while the process collects garbage. Code
+// that does not import what loops call ends too. The memory is wiped.
+func TestEndlessLoop(t *testing.T) {
+	for what, code := range map[string][]byte{"circom's code": module(), "code without pause": module(pause)} {
+		if _, ok := interruptible(code); ok != (what == "circom's code") {
+			t.Errorf("%s: interruptible %v", what, ok)
+		}
+		c, err := Compile(t.Context(), code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var collecting sync.WaitGroup
+		collecting.Go(func() {
+			time.Sleep(10 * time.Millisecond)
+			runtime.GC()
+			cancel()
+		})
+		_, err = c.Calculate(ctx, []byte(`{"x": 99, "shift": 2}`))
+		collecting.Wait()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if _, err := c.Calculate(ctx, []byte(`{"x": 99, "shift": 2}`)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", what, err)
+		}
+		cancel()
+		got, err := c.Calculate(t.Context(), []byte(`{"x": 98, "shift": 2}`))
+		if err != nil || !bytes.Equal(got, wtns(big.NewInt(98), big.NewInt(2))) {
+			t.Errorf("%s, after that: % x, %v", what, got, err)
+		}
+	}
+}
+
+// TestLoopsAreFound: code is left as it is where it is damaged or unknown, and nothing panics.
+func TestLoopsAreFound(t *testing.T) {
+	whole := module()
+	changed, ok := interruptible(whole)
+	if !ok || bytes.Equal(changed, whole) {
+		t.Fatal("the code is as it was")
+	}
+	for n := range whole {
+		_, _ = interruptible(whole[:n])
+		for _, b := range []byte{0, 0x7f, 0xff} {
+			damaged := bytes.Clone(whole)
+			damaged[n] = b
+			_, _ = interruptible(damaged)
+		}
+	}
+	for body, ok := range map[string]bool{
+		"\x00\x03\x40\x0c\x00\x0b\x0b": true, "\x00\xfd\x0c\x0b": false, "\x00\x41": false, "\x01\xff\xff\xff\xff\x0f": false,
+		"\x00\x0e\x01\x00\x00\x0b": true, "\x00\x0e\xff\xff\xff\xff\x0f\x0b": false, "\x00\x44\x00\x0b": false,
+	} {
+		d := &decoder{b: []byte(body)}
+		if got := d.withAfterLoops([]byte("+")); d.bad == ok || ok && len(got) != len(body)+strings.Count(body, "\x03\x40") {
+			t.Errorf("% x: % x, %v", body, got, d.bad)
+		}
 	}
 }
 
