@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/damage"
 )
 
 // compiled returns the circuit of module.
@@ -303,13 +306,56 @@ func FuzzInputs(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	c := compiled(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := c.Calculate(context.Background(), b)
-		if err == nil && len(got) != len(wtns(new(big.Int), new(big.Int))) {
-			t.Errorf("%q: %d bytes", b, len(got))
+	f.Fuzz(func(t *testing.T, b []byte) { calculateAny(t, c, b) })
+}
+
+// calculateAny calculates with any inputs, for which there is a witness or an error that says so.
+func calculateAny(t *testing.T, c *Circuit, b []byte) (calculated bool) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // an x of 99 would take for ever
+	defer cancel()
+	got, err := c.Calculate(ctx, b)
+	if err == nil && len(got) != len(wtns(new(big.Int), new(big.Int))) {
+		t.Errorf("%q: %d bytes", b, len(got))
+	}
+	if err != nil && !errors.Is(err, backend.ErrInvalidInput) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%q: %v", b, err)
+	}
+	return err == nil
+}
+
+var inputs = flag.Int("inputs", 3000, "inputs that TestRandomDamage calculates with")
+
+// TestRandomDamage calculates with inputs with random damage: nothing panics, and memory is bounded by
+// the inputs.
+func TestRandomDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, uint64(*inputs)))
+	c := compiled(t)
+	good := []string{`{"x": 1, "shift": [2]}`, `{"x": "0x1F", "shift": ["12345678901234567890"]}`, `{"x": [[3]], "shift": {"y": [{"z": 1}]}}`}
+	calculated, refused := 0, 0
+	for left := *inputs; left > 0; left -= 100 {
+		var all [100][]byte
+		size := 0
+		for i := range all {
+			all[i] = damage.Text(r, []byte(good[r.IntN(len(good))]))
+			size += len(all[i])
 		}
-		if err != nil && !errors.Is(err, backend.ErrInvalidInput) {
-			t.Errorf("%q: %v", b, err)
+		damage.Bounded(t, size, 100, func() {
+			for _, b := range all {
+				if in, err := parse(b); err == nil {
+					_, _ = signals(in)
+				}
+			}
+		})
+		for _, b := range all {
+			if calculateAny(t, c, b) {
+				calculated++
+			} else {
+				refused++
+			}
 		}
-	})
+	}
+	t.Logf("%d witnesses were calculated, %d inputs refused", calculated, refused)
+	if calculated == 0 || refused == 0 {
+		t.Error("the damage is too small, or too large")
+	}
 }
