@@ -609,7 +609,12 @@ func (a app) circomFiles(ctx context.Context, c *cluster.Client, f clusterProveF
 
 // proveWtns gets the witness of a .wtns file proved.
 func proveWtns(ctx context.Context, p *cluster.CircomProver, file string) error {
-	w, err := circom.OpenWitness(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, err := circom.ReadWitness(f)
 	if err != nil {
 		return err
 	}

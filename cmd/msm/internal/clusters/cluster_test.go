@@ -235,7 +235,7 @@ func TestClusterCircom(t *testing.T) {
 		t.Error(err)
 	}
 	for name, says := range map[string]string{
-		"wrong.wtns": "is the witness this circuit's?", "short.wtns": "short.wtns: ", "none.wtns": "none.wtns",
+		"wrong.wtns": "is the witness this circuit's?", "short.wtns": "short.wtns: invalid input: wtns: ", "none.wtns": "none.wtns",
 	} {
 		status, _, errs := prove(name)
 		if status != cli.ExitFailed || !strings.Contains(errs, says) || strings.Count(errs, "\n") != 1 {
