@@ -48,7 +48,12 @@ var exports = []string{
 // Compile compiles the WebAssembly of a circuit, which takes up to a second for a large one. Code
 // that is not circom's, or of circom 1, is backend.ErrInvalidInput. Close frees what it takes.
 func Compile(ctx context.Context, wasm []byte) (_ *Circuit, err error) {
-	c := &Circuit{runtime: wazero.NewRuntime(ctx)}
+	code, ok := interruptible(wasm)
+	config := wazero.NewRuntimeConfig()
+	if !ok {
+		code, config = wasm, config.WithCloseOnContextDone(true)
+	}
+	c := &Circuit{runtime: wazero.NewRuntimeWithConfig(ctx, config)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -57,7 +62,7 @@ func Compile(ctx context.Context, wasm []byte) (_ *Circuit, err error) {
 	if err := c.host(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
-	if c.code, err = c.runtime.CompileModule(ctx, wasm); err != nil {
+	if c.code, err = c.runtime.CompileModule(ctx, code); err != nil {
 		return nil, refuse("no WebAssembly: %w", err)
 	}
 	for _, name := range exports {
@@ -100,8 +105,8 @@ func (c *Circuit) Wires() int { return c.wires }
 // missing, unknown or of another length, and those for which an assertion of the circuit does not
 // hold, are backend.ErrInvalidInput.
 //
-// The bytes are secret. The memory of the calculation is wiped. When ctx ends, Calculate returns
-// after what the circuit computes from the last input.
+// The bytes are secret. The memory of the calculation is wiped. When ctx ends, Calculate returns its
+// error within milliseconds, even if the circuit computes without an end.
 func (c *Circuit) Calculate(ctx context.Context, inputJSON []byte) ([]byte, error) {
 	inputs, err := parse(inputJSON)
 	if err != nil {
@@ -200,7 +205,9 @@ func (k *calculation) apply(f api.Function, args ...uint64) uint64 {
 	clear(k.stack[:])
 	copy(k.stack[:], args)
 	if err := f.CallWithStack(k.ctx, k.stack[:]); err != nil {
-		k.err = k.says.about(err)
+		if k.err = backend.Ended(k.ctx); k.err == nil {
+			k.err = k.says.about(err)
+		}
 		return 0
 	}
 	return uint64(uint32(k.stack[0]))
@@ -312,12 +319,17 @@ func (c *Circuit) host(ctx context.Context) error {
 			s.text = append(s.text, text)
 		}
 	}
+	goOn := func(ctx context.Context) {
+		if ctx.Err() != nil {
+			panic(errStopped)
+		}
+	}
 	drop := func(ctx context.Context, m api.Module) { messageOf(ctx, m) }
 	_, err := c.runtime.NewHostModuleBuilder("runtime").
 		NewFunctionBuilder().WithFunc(fail).Export("exceptionHandler").
 		NewFunctionBuilder().WithFunc(message).Export("printErrorMessage").
 		NewFunctionBuilder().WithFunc(drop).Export("writeBufferMessage"). // of log()
-		NewFunctionBuilder().WithFunc(func() {}).Export("showSharedRWMemory").
+		NewFunctionBuilder().WithFunc(goOn).Export(pause).
 		Instantiate(ctx)
 	return err
 }

@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/damage"
 )
 
 // compiled returns the circuit of module.
@@ -117,6 +122,68 @@ func TestCalculateEnds(t *testing.T) {
 	cancel()
 	if _, err := c.Calculate(ctx, []byte(`{"x": 1, "shift": 2}`)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestEndlessLoop calculates without an end until a context ends, while the process collects garbage. Code
+// that does not import what loops call ends too. The memory is wiped.
+func TestEndlessLoop(t *testing.T) {
+	for what, code := range map[string][]byte{"circom's code": module(), "code without pause": module(pause)} {
+		if _, ok := interruptible(code); ok != (what == "circom's code") {
+			t.Errorf("%s: interruptible %v", what, ok)
+		}
+		c, err := Compile(t.Context(), code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var collecting sync.WaitGroup
+		collecting.Go(func() {
+			time.Sleep(10 * time.Millisecond)
+			runtime.GC()
+			cancel()
+		})
+		_, err = c.Calculate(ctx, []byte(`{"x": 99, "shift": 2}`))
+		collecting.Wait()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if _, err := c.Calculate(ctx, []byte(`{"x": 99, "shift": 2}`)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", what, err)
+		}
+		cancel()
+		got, err := c.Calculate(t.Context(), []byte(`{"x": 98, "shift": 2}`))
+		if err != nil || !bytes.Equal(got, wtns(big.NewInt(98), big.NewInt(2))) {
+			t.Errorf("%s, after that: % x, %v", what, got, err)
+		}
+	}
+}
+
+// TestLoopsAreFound: code is left as it is where it is damaged or unknown, and nothing panics.
+func TestLoopsAreFound(t *testing.T) {
+	whole := module()
+	changed, ok := interruptible(whole)
+	if !ok || bytes.Equal(changed, whole) {
+		t.Fatal("the code is as it was")
+	}
+	for n := range whole {
+		_, _ = interruptible(whole[:n])
+		for _, b := range []byte{0, 0x7f, 0xff} {
+			damaged := bytes.Clone(whole)
+			damaged[n] = b
+			_, _ = interruptible(damaged)
+		}
+	}
+	for body, ok := range map[string]bool{
+		"\x00\x03\x40\x0c\x00\x0b\x0b": true, "\x00\xfd\x0c\x0b": false, "\x00\x41": false, "\x01\xff\xff\xff\xff\x0f": false,
+		"\x00\x0e\x01\x00\x00\x0b": true, "\x00\x0e\xff\xff\xff\xff\x0f\x0b": false, "\x00\x44\x00\x0b": false,
+	} {
+		d := &decoder{b: []byte(body)}
+		if got := d.withAfterLoops([]byte("+")); d.bad == ok || ok && len(got) != len(body)+strings.Count(body, "\x03\x40") {
+			t.Errorf("% x: % x, %v", body, got, d.bad)
+		}
 	}
 }
 
@@ -239,13 +306,56 @@ func FuzzInputs(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	c := compiled(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := c.Calculate(context.Background(), b)
-		if err == nil && len(got) != len(wtns(new(big.Int), new(big.Int))) {
-			t.Errorf("%q: %d bytes", b, len(got))
+	f.Fuzz(func(t *testing.T, b []byte) { calculateAny(t, c, b) })
+}
+
+// calculateAny calculates with any inputs, for which there is a witness or an error that says so.
+func calculateAny(t *testing.T, c *Circuit, b []byte) (calculated bool) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // an x of 99 would take for ever
+	defer cancel()
+	got, err := c.Calculate(ctx, b)
+	if err == nil && len(got) != len(wtns(new(big.Int), new(big.Int))) {
+		t.Errorf("%q: %d bytes", b, len(got))
+	}
+	if err != nil && !errors.Is(err, backend.ErrInvalidInput) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%q: %v", b, err)
+	}
+	return err == nil
+}
+
+var inputs = flag.Int("inputs", 3000, "inputs that TestRandomDamage calculates with")
+
+// TestRandomDamage calculates with inputs with random damage: nothing panics, and memory is bounded by
+// the inputs.
+func TestRandomDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, uint64(*inputs)))
+	c := compiled(t)
+	good := []string{`{"x": 1, "shift": [2]}`, `{"x": "0x1F", "shift": ["12345678901234567890"]}`, `{"x": [[3]], "shift": {"y": [{"z": 1}]}}`}
+	calculated, refused := 0, 0
+	for left := *inputs; left > 0; left -= 100 {
+		var all [100][]byte
+		size := 0
+		for i := range all {
+			all[i] = damage.Text(r, []byte(good[r.IntN(len(good))]))
+			size += len(all[i])
 		}
-		if err != nil && !errors.Is(err, backend.ErrInvalidInput) {
-			t.Errorf("%q: %v", b, err)
+		damage.Bounded(t, size, 100, func() {
+			for _, b := range all {
+				if in, err := parse(b); err == nil {
+					_, _ = signals(in)
+				}
+			}
+		})
+		for _, b := range all {
+			if calculateAny(t, c, b) {
+				calculated++
+			} else {
+				refused++
+			}
 		}
-	})
+	}
+	t.Logf("%d witnesses were calculated, %d inputs refused", calculated, refused)
+	if calculated == 0 || refused == 0 {
+		t.Error("the damage is too small, or too large")
+	}
 }

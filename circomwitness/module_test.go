@@ -7,7 +7,8 @@ import (
 )
 
 // This file assembles WebAssembly with the functions of circom's, for a circuit without constraints:
-// the wires are 1, x and shift, and an x of 13 fails an assertion. It stands for code of circom,
+// the wires are 1, x and shift. An x of 13 fails an assertion, and one of 99 is computed with without an
+// end. It stands for code of circom,
 // which TestCircomItself takes where circom is.
 
 // Where the code has its values.
@@ -25,6 +26,7 @@ var prime = []byte("\x01\x00\x00\xf0\x93\xf5\xe1\x43\x91\x70\xb9\x79\x48\xe8\x33
 // Instructions of WebAssembly.
 const (
 	opIf, opElse, opEnd, opReturn, opCall = 0x04, 0x05, 0x0b, 0x0f, 0x10
+	opLoop, opBranch                      = 0x03, 0x0c
 	opGet, opGlobalGet, opGlobalSet       = 0x20, 0x23, 0x24
 	opLoad, opLoadByte, opStore           = 0x28, 0x2d, 0x36
 	opEqual, opAdd, opMul                 = 0x46, 0x6a, 0x6c
@@ -81,7 +83,7 @@ func isName(name string) []byte {
 	return join(get(1), constant(int32(h.Sum64())), []byte{opEqual})
 }
 
-// module returns the code, without the functions that are left out.
+// module returns the code, without the functions that are left out: that it exports, or imports.
 func module(without ...string) []byte {
 	type function struct {
 		name            string
@@ -107,7 +109,9 @@ func module(without ...string) []byte {
 		{"setInputSignal", 3, 0, join(
 			isName("x"), []byte{opIf, empty}, set(1), []byte{opElse}, set(2), []byte{opEnd},
 			constant(wiresAt+32), load, constant(13), []byte{opEqual}, []byte{opIf, empty},
-			[]byte{opCall, 1}, constant(4), []byte{opCall, 0}, []byte{opEnd})},
+			[]byte{opCall, 1}, constant(4), []byte{opCall, 0}, []byte{opEnd},
+			constant(wiresAt+32), load, constant(99), []byte{opEqual}, []byte{opIf, empty},
+			[]byte{opLoop, empty, opBranch, 0, opEnd, opEnd})},
 		{"getWitness", 1, 0, move(constant(sharedAt), wire(get(0)))},
 		// The text from where global 0 points, character by character.
 		{"getMessageChar", 0, 1, join([]byte{opGlobalGet, 0}, []byte{opLoadByte, 0, 0},
@@ -129,6 +133,9 @@ func module(without ...string) []byte {
 	name := func(s string) []byte { return sized([]byte(s)) }
 	imported := [][]byte{
 		join(name("runtime"), name("exceptionHandler"), []byte{0, 0}), join(name("runtime"), name("printErrorMessage"), []byte{0, 1}),
+	}
+	if !slices.Contains(without, pause) {
+		imported = append(imported, join(name("runtime"), name(pause), []byte{0, 1}))
 	}
 	for i, f := range functions {
 		types = append(types, signature(f.takes, f.returned))

@@ -121,7 +121,8 @@ func (c *Client) Close() { c.link.Close() }
 // job.
 func (c *Client) Trace(propagate func(context.Context) map[string]string) { c.trace = propagate }
 
-// Submit sends a job to prove the witness, which is as gnark marshals it. It returns the job's ID
+// Submit sends a job to prove the witness, which is as gnark marshals it, or of a circuit of circom's as
+// circom.Witness does. It returns the job's ID
 // once the job is on the server's disk. It reads at most one JobOptions. Errors wrap ErrFull or a
 // sentinel of package backend, or are the context's.
 func (c *Client) Submit(ctx context.Context, w Work, witness []byte, o ...JobOptions) (id string, err error) {
@@ -281,7 +282,7 @@ func refusal(ctx context.Context, err error) error {
 // tells the end is lost if the connection is down at that moment.
 const lookAgain = 2 * time.Second
 
-// Wait waits for a job and returns its proof as gnark writes it. Another client with the same
+// Wait waits for a job and returns its proof as gnark writes it, or snarkjs's proof.json. Another client with the same
 // ticket may have submitted the job. Wait does not verify the proof. If the job ended without one,
 // the error wraps ErrDead. The server keeps a result until Taken, or until all results fill a tenth
 // of its room: then it removes the oldest.

@@ -103,7 +103,7 @@ func known(id ecc.ID) string {
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	end := r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
+	end := r.work(func(c *worker.Config) { c.Open = worker.Provers(nil) })
 	c := r.client()
 	jobs := 0
 	for _, k := range []struct {
@@ -431,7 +431,7 @@ func TestTenants(t *testing.T) {
 func TestWitnessesThatClaimMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
+	r.work(func(c *worker.Config) { c.Open = worker.Provers(nil) })
 	c := r.client()
 	for _, system := range []string{cluster.Groth16, cluster.Plonk} {
 		s := setOf(t, system, ecc.BN254)

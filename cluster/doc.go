@@ -7,6 +7,8 @@
 //	prover, err := client.Add(ctx, ccs, pk, vk, cluster.Options{}) // uploads what is missing
 //	proof, err := prover.Prove(ctx, witness)                       // verified, from any goroutine
 //
+// AddCircom does so for a circuit of circom, with snarkjs's key.
+//
 // A job is one proof. Workers and the server may die and come back meanwhile. A job has one answer:
 // the first. A witness leaves this process encrypted for the workers, and is deleted after the
 // answer. docs/howto/cluster.md says how to run a cluster and what protects whom against whom.

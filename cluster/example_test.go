@@ -55,7 +55,7 @@ func Example() {
 	})
 	<-ready
 	group.Go(func() error {
-		return worker.Run(running, worker.Config{Ticket: tickets[server.WorkerTicket], Open: worker.Gnark(nil), Cache: dir + "/cache"})
+		return worker.Run(running, worker.Config{Ticket: tickets[server.WorkerTicket], Open: worker.Provers(nil), Cache: dir + "/cache"})
 	})
 
 	ccs, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, new(root))

@@ -223,7 +223,7 @@ func TestRealThroughput(t *testing.T) {
 	var ends []func() error
 	for i := range workers {
 		ends = append(ends, r.work(func(c *worker.Config) {
-			c.Name, c.Log, c.Open, c.Jobs = fmt.Sprint("worker", i), nil, worker.Gnark(nil), 1
+			c.Name, c.Log, c.Open, c.Jobs = fmt.Sprint("worker", i), nil, worker.Provers(nil), 1
 		}))
 	}
 	p, err := r.client().Add(t.Context(), ccs, pk, vk, cluster.Options{})

@@ -224,7 +224,7 @@ func TestCancelledProve(t *testing.T) {
 		t.Error(err)
 	}
 	r.settled(c, 2)
-	r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
+	r.work(func(c *worker.Config) { c.Open = worker.Provers(nil) })
 	if _, err := p.With(cluster.JobOptions{Priority: 1}).Prove(t.Context(), witnessOf(t, ecc.BN254, 3, 9)); err != nil {
 		t.Error(err)
 	}

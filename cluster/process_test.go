@@ -54,13 +54,13 @@ func (h ofJobs) Handle(ctx context.Context, r slog.Record) error {
 
 func (h ofJobs) WithAttrs(all []slog.Attr) slog.Handler { return ofJobs{h.Handler.WithAttrs(all)} }
 
-// workerProcess works with fake provers until it is killed.
+// workerProcess works until it is killed: with fake provers, but for circom's circuits.
 func workerProcess(ticket string) error {
 	t, err := cluster.ReadTicket(ticket)
 	if err != nil {
 		return err
 	}
-	open := fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+	fake := fakes(func(_ context.Context, witness []byte) ([]byte, error) {
 		if strings.HasPrefix(string(witness), "slow") {
 			time.Sleep(time.Hour) // until this process is killed; without progress, but for less than Stall
 		}
@@ -70,6 +70,12 @@ func workerProcess(ticket string) error {
 		time.Sleep(20 * time.Millisecond)
 		return fakeProof(witness), nil
 	})
+	open := func(ctx context.Context, w cluster.Work, f worker.Files) (worker.Prover, error) {
+		if w.System == cluster.Circom {
+			return worker.Provers(nil)(ctx, w, f)
+		}
+		return fake(ctx, w, f)
+	}
 	leaves, notice := noticed(), make(chan struct{})
 	go func() { <-leaves; close(notice) }()
 	cfg := worker.Config{

@@ -79,18 +79,26 @@ func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifyin
 		digest *string
 		write  func(io.Writer) error
 	}{{&w.Circuit, circuit}, {&w.ProvingKey, proving}, {&w.VerifyingKey, verifying}} {
-		if *o.digest, err = wire.Digest(o.write); err != nil {
-			return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
-		}
-		_, has, err := wire.HasKey(ctx, c.link, c.tenant, *o.digest)
-		if err == nil && !has {
-			err = wire.PutKey(ctx, c.link, c.tenant, *o.digest, o.write)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("uploading: %w", refusal(ctx, err))
+		if *o.digest, err = c.upload(ctx, o.write); err != nil {
+			return nil, err
 		}
 	}
 	return &Prover{client: c, work: w, verify: verify}, nil
+}
+
+// upload has the cluster store what write writes, unless it has it, and returns the digest.
+func (c *Client) upload(ctx context.Context, write func(io.Writer) error) (digest string, err error) {
+	if digest, err = wire.Digest(write); err != nil {
+		return "", fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	_, has, err := wire.HasKey(ctx, c.link, c.tenant, digest)
+	if err == nil && !has {
+		err = wire.PutKey(ctx, c.link, c.tenant, digest, write)
+	}
+	if err != nil {
+		return "", fmt.Errorf("uploading: %w", refusal(ctx, err))
+	}
+	return digest, nil
 }
 
 // to adapts a method such as WriteTo: it drops the number of bytes written.

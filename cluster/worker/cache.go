@@ -99,10 +99,17 @@ func (c *cache) evict(keep []string) error {
 	return nil
 }
 
-// files returns the files of a work, fetched from the tenant if they are missing.
+// files returns the files of a work, fetched from the tenant if they are missing. The path of a file
+// that the work does not have is empty.
 func (c *cache) files(ctx context.Context, tenant string, w wire.Work) (f Files, err error) {
-	for i, path := range []*string{&f.Circuit, &f.ProvingKey, &f.VerifyingKey} {
-		if *path, err = c.get(ctx, tenant, w.Digests()[i], w.Digests()); err != nil {
+	for _, o := range []struct {
+		path   *string
+		digest string
+	}{{&f.Circuit, w.Circuit}, {&f.ProvingKey, w.ProvingKey}, {&f.VerifyingKey, w.VerifyingKey}} {
+		if o.digest == "" {
+			continue
+		}
+		if *o.path, err = c.get(ctx, tenant, o.digest, w.Digests()); err != nil {
 			return f, err
 		}
 	}

@@ -28,7 +28,7 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	// Run works until SIGTERM. Then the jobs in hand are ended or given back.
-	if err := worker.Run(ctx, worker.Config{Ticket: ticket, Open: worker.Gnark(e), Cache: "keys", Log: slog.Default()}); err != nil {
+	if err := worker.Run(ctx, worker.Config{Ticket: ticket, Open: worker.Provers(e), Cache: "keys", Log: slog.Default()}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
@@ -15,44 +14,37 @@ import (
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
-// Gnark returns an Opener for the provers of this module on an engine. The caller still owns the
-// engine. The hints of gnark's library are known. A program whose circuits have other hints
-// registers them (solver.RegisterHint) and runs the worker itself.
-//
-// If proofs take longer than Config.Stall, give the engine the observer that Observe returns, so
-// that its phases count as progress.
-func Gnark(engine *engine.Engine) Opener {
-	return func(ctx context.Context, w cluster.Work, f Files) (Prover, error) {
-		scheme, err := wire.SchemeOf(w)
-		if err != nil {
-			return nil, err
-		}
-		p := &gnarkProver{work: w, scheme: scheme}
-		var text bytes.Buffer
-		if err := Read(ctx, f.VerifyingKey, func(r io.Reader) error { _, err := text.ReadFrom(r); return err }); err != nil {
-			return nil, err
-		}
-		if p.verify, err = wire.VerifierOf(w, &text); err != nil {
-			return nil, err
-		}
-		ccs, keys := scheme.NewConstraints(), scheme.NewKeys()
-		if err := Read(ctx, f.Circuit, func(r io.Reader) error { _, err := ccs.ReadFrom(r); return err }); err != nil {
-			return nil, err
-		}
-		// The key's points are not checked: the digest proves that they are what the key's owner
-		// stored, and the owner verifies the proof.
-		if err := Read(ctx, f.ProvingKey, keys.ReadProving); err != nil {
-			return nil, err
-		}
-		Progress(ctx)
-		if p.shape, err = wire.ShapeOf(w, ccs); err != nil {
-			return nil, err
-		}
-		if p.Prover, err = keys.NewProver(engine, ccs, proofsystem.Options{}); err != nil {
-			return nil, err
-		}
-		return p, nil
+// openGnark opens a prover of one of gnark's proof systems.
+func openGnark(ctx context.Context, e *engine.Engine, w cluster.Work, f Files) (Prover, error) {
+	scheme, err := wire.SchemeOf(w)
+	if err != nil {
+		return nil, err
 	}
+	p := &gnarkProver{work: w, scheme: scheme}
+	var text bytes.Buffer
+	if err := Read(ctx, f.VerifyingKey, func(r io.Reader) error { _, err := text.ReadFrom(r); return err }); err != nil {
+		return nil, err
+	}
+	if p.verify, err = wire.VerifierOf(w, &text); err != nil {
+		return nil, err
+	}
+	ccs, keys := scheme.NewConstraints(), scheme.NewKeys()
+	if err := Read(ctx, f.Circuit, func(r io.Reader) error { _, err := ccs.ReadFrom(r); return err }); err != nil {
+		return nil, err
+	}
+	// The key's points are not checked: the digest proves that they are what the key's owner
+	// stored, and the owner verifies the proof.
+	if err := Read(ctx, f.ProvingKey, keys.ReadProving); err != nil {
+		return nil, err
+	}
+	Progress(ctx)
+	if p.shape, err = wire.ShapeOf(w, ccs); err != nil {
+		return nil, err
+	}
+	if p.Prover, err = keys.NewProver(e, ccs, proofsystem.Options{}); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 type gnarkProver struct {
@@ -93,23 +85,6 @@ func (p *gnarkProver) Prove(ctx context.Context, text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the proof does not verify: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-// Observe returns an observer for engine.Config.Observer. It counts the phases of the engine as
-// progress of their jobs, and charges jobs with the time that backends compute for them.
-func Observe() engine.Observer { return observer{} }
-
-type observer struct{}
-
-func (observer) Begin(ctx context.Context, p engine.Phase) (context.Context, func(error)) {
-	Progress(ctx)
-	began := time.Now()
-	return ctx, func(error) {
-		Progress(ctx)
-		if p.Kind == engine.PhaseMSM || p.Kind == engine.PhaseProgram {
-			charge(ctx, time.Since(began))
-		}
-	}
 }
 
 // discreet returns a prover's error without values of the witness. gnark's solver puts such values

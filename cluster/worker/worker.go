@@ -31,7 +31,7 @@ import (
 // Config configures a worker. Ticket, Open and Cache are needed.
 type Config struct {
 	Ticket cluster.Ticket // a worker's
-	// Open opens provers. Gnark returns one for the provers of this module.
+	// Open opens provers. Provers returns one for those of this module.
 	Open Opener
 	// Cache is a folder for circuits and keys that only this user may read.
 	Cache string
@@ -115,13 +115,13 @@ func (noMeter) Received(int)                {}
 // Opener opens a prover. An error that wraps backend.ErrInvalidInput is the job's fault.
 type Opener func(ctx context.Context, w cluster.Work, files Files) (Prover, error)
 
-// Files are the paths of what gnark wrote. Their digests were checked when they were fetched. An
-// Opener checks them again by reading with Read.
+// Files are the paths of what gnark or snarkjs wrote. Their digests were checked when they were fetched.
+// An Opener checks them again by reading with Read. A work of cluster.Circom has only the ProvingKey.
 type Files struct{ Circuit, ProvingKey, VerifyingKey string }
 
 // Prover makes proofs of one circuit with one key. Several jobs may use it at a time.
 type Prover interface {
-	// Prove returns a verified proof for a full witness, which is as gnark marshals it. It calls
+	// Prove returns a verified proof for a full witness, which is as the client sent it. It calls
 	// Progress with its context whenever it has done something, and returns soon after its context
 	// has ended.
 	//
@@ -132,8 +132,8 @@ type Prover interface {
 	Close() error
 }
 
-// Sized is a Prover that knows the size in bytes of its circuit's witnesses, as gnark marshals
-// them. Witnesses of another size are refused before they are unpacked.
+// Sized is a Prover that knows the size in bytes of its circuit's witnesses, as clients send them.
+// Witnesses of another size are refused before they are unpacked.
 type Sized interface{ WitnessBytes() int }
 
 // ErrJob is wrapped by an error that is the job's fault.

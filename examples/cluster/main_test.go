@@ -39,7 +39,7 @@ func TestExample(t *testing.T) {
 	})
 	<-ready
 	group.Go(func() error {
-		return worker.Run(ctx, worker.Config{Ticket: ticket(server.WorkerTicket), Open: worker.Gnark(nil), Cache: t.TempDir()})
+		return worker.Run(ctx, worker.Config{Ticket: ticket(server.WorkerTicket), Open: worker.Provers(nil), Cache: t.TempDir()})
 	})
 	var out bytes.Buffer
 	if err := run(t.Context(), &out, ticket(server.ClientTicket), 3); err != nil {

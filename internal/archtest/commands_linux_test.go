@@ -34,7 +34,7 @@ var excused = []struct {
 	{regexp.MustCompile(`^msm top`), "it needs a prover at work; tests of cmd/msm have one"},
 	{regexp.MustCompile(`^(docker|install -d|cp packaging|usermod|systemctl)`), "it needs docker or root"},
 	{regexp.MustCompile(`^(msm circom serve|curl .*9080)`), "its tests run it"},
-	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work)`),
+	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|up .*--peer|work|prove)`),
 		"it needs several machines or users; tests of cmd/msm run it"},
 	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|msm doctor)`),
 		"it is a check of its own, or one of a release"},
@@ -174,6 +174,10 @@ func newReader(t *testing.T, root string) *reader {
 			t.Fatal(err)
 		}
 	}
+	// What commands write beside the example's files is not to be in the sources.
+	if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(program, "examples")); err != nil {
+		t.Fatal(err)
+	}
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +280,8 @@ func (r *reader) all(commands []command) {
 		switch {
 		case strings.HasPrefix(c.text, "cd "):
 			continue // to the sources, where a reader of this page is
-		case strings.HasPrefix(c.text, "go mod "), c.text == "go run .", strings.HasPrefix(c.text, "msm key "):
+		case strings.HasPrefix(c.text, "go mod "), c.text == "go run .", strings.HasPrefix(c.text, "msm key "),
+			strings.HasPrefix(c.text, "msm circom "):
 			folder = strings.TrimPrefix(r.env[len(r.env)-1], "PROGRAM=")
 		}
 		start := func() *exec.Cmd {

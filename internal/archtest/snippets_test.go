@@ -46,7 +46,7 @@ var (
 		"exporter": "sdktrace.SpanExporter", "plonkKey": "plonk.ProvingKey", "key": "*bn254groth16.ProvingKey",
 		"setupFile": "io.Reader", "blobs": "[]*kzg.Blob", "file": "*os.File",
 		"last": "io.Reader", "next": "io.Writer", "progress": "func(points, of int)",
-		"before": "*mpcsetup.BN254Phase1", "contributions": "[]*mpcsetup.BN254Phase1",
+		"client": "*cluster.Client", "before": "*mpcsetup.BN254Phase1", "contributions": "[]*mpcsetup.BN254Phase1",
 		"contribution": "*mpcsetup.BN254Phase1", "beacon": "[]byte", "r1cs": "*cs.R1CS", "powers": "*bn254mpcsetup.SrsCommons",
 	}
 	// gnark's names that its releases have and the one in go.mod has not.

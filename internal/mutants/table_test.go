@@ -26,6 +26,8 @@ const (
 	assign   = "prover/internal/assignment/assignment.go"
 	schedule = "prover/internal/assignment/schedule.go"
 	circom   = "prover/circom/key.go"
+	fitting  = "prover/circom/witness.go"
+	jobs     = "cluster/circom.go"
 	proves   = "prover/circom/prove.go"
 	loads    = "prover/circom/load.go"
 	sparse   = "prover/circom/sparse.go"
@@ -608,8 +610,9 @@ var mutants = []mutant{
 	// prover/circom: proofs of circom's circuits.
 	{circom, "wrong := k.scheme.verify(p)", "var wrong error", "TestWrongWitness"},
 	{circom, "if here && k.engine.Backend() == on {", "if true {", "TestMadeAgain"},
-	{circom, "case w.Len() != k.wires:", "case false:", "TestDamagedFiles"},
-	{circom, "case w.curve != k.curve:", "case false:", "TestOtherCurve"},
+	{fitting, "case w.Len() != wires:", "case false:", "TestDamagedFiles"},
+	{fitting, "case w.Curve() != on:", "case false:", "TestOtherCurve"},
+	{jobs, "err = p.key.VerifyingKey.Verify(proof)", "", "TestCircomIsVerified"},
 	{proves, "if wrong < len(wires) {", "if false {", "TestDamagedFiles"},
 	{proves, "if littleEndian(to[:valueBytes]).Cmp(big.NewInt(1)) != 0 {", "if false {", "TestDamagedFiles"},
 	{proves, "*total, *blind = blinding.Sums[P1, P2]{}, blinding.Blinding[P1, P2, S]{}", "", "TestSecretsAreWiped"},

@@ -224,6 +224,26 @@ func TestOtherCurve(t *testing.T) {
 	}
 }
 
+// TestWitnessAsFile: a witness is written as circom's calculators do, and tells its public signals.
+func TestWitnessAsFile(t *testing.T) {
+	for _, c := range []backend.Curve{backend.BN254, backend.BLS12381} {
+		b := build(t, c, "product")
+		w := b.of(t)
+		file, err := w.MarshalBinary()
+		if err != nil || !bytes.Equal(file, b.witness) || len(file) != circom.WitnessBytes(w.Len()) {
+			t.Errorf("%v: %x, %v", c, file, err)
+		}
+		public := w.Public(2)
+		if len(public) != 2 || public[0].Int64() != 21 || public[1].Int64() != 3 || len(w.Public(9)) != 3 || len(w.Public(0)) != 0 {
+			t.Errorf("%v: public signals %v, %v", c, public, w.Public(9))
+		}
+	}
+	none := circom.Witness{}
+	if _, err := none.MarshalBinary(); !errors.Is(err, backend.ErrInvalidInput) || len(none.Public(2)) != 0 {
+		t.Error(err)
+	}
+}
+
 // TestManySignals proves with 2,000 public signals: rapidsnark makes such proofs several times over.
 func TestManySignals(t *testing.T) {
 	b := build(t, backend.BN254, "2000 public")

@@ -23,6 +23,10 @@ type Description struct {
 	VerifyingKey *VerifyingKey
 }
 
+// Fits returns an error that wraps backend.ErrInvalidInput if a witness cannot be of the key's
+// circuit: it has another length, or is on another curve.
+func (d *Description) Fits(w Witness) error { return fits(d.Curve, d.Wires, w) }
+
 // DescribeKey reads a .zkey file of some size, but neither its entries nor the points that only a
 // prover needs: it takes as long for any circuit. The lengths of all sections must fit, and the
 // points of the verifying key be in their groups.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"math/big"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/damage"
 )
 
 // made lists the circuits whose files snarkjs made.
@@ -213,25 +216,78 @@ func FuzzFiles(f *testing.F) {
 		f.Add(fileOf(f, circuit, "proof.json"), fileOf(f, circuit, "public.json"))
 		f.Add(fileOf(f, circuit, "verification_key.json"), []byte("null"))
 	}
-	f.Fuzz(func(t *testing.T, one, two []byte) {
-		if p, err := ParseProof(one, two); err == nil {
-			proof, err := p.JSON()
-			public, err2 := p.PublicJSON()
-			if err != nil || err2 != nil {
-				t.Fatal(err, err2)
+	f.Fuzz(func(t *testing.T, one, two []byte) { readAgain(t, one, two) })
+}
+
+// readAgain reads bytes as each of the files, and reports whether they are one. What is read can be
+// written and read again.
+func readAgain(t *testing.T, one, two []byte) (read bool) {
+	if p, err := ParseProof(one, two); err == nil {
+		read = true
+		proof, err := p.JSON()
+		public, err2 := p.PublicJSON()
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		again, err := ParseProof(proof, public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := again.JSON(); err != nil || !bytes.Equal(second, proof) {
+			t.Fatalf("%s, then %s, %v", proof, second, err)
+		}
+	}
+	if vk, err := ParseVerifyingKey(one); err == nil {
+		read = true
+		if _, err := vk.JSON(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return read
+}
+
+var inputs = flag.Int("inputs", 1000, "files that TestRandomDamage reads")
+
+// damaged returns a proof and its public signals, or a key in the place of the proof, one of them with
+// damage.
+func damaged(t *testing.T, r *rand.Rand) (f [2][]byte) {
+	circuit := made[r.IntN(len(made))]
+	f = [2][]byte{fileOf(t, circuit, "proof.json"), fileOf(t, circuit, "public.json")}
+	which := r.IntN(3)
+	if which == 2 {
+		which, f[0] = 0, fileOf(t, circuit, "verification_key.json")
+	}
+	f[which] = damage.Text(r, f[which])
+	return f
+}
+
+// TestRandomDamage reads JSON with random damage: nothing panics, and memory is bounded by the file.
+func TestRandomDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, uint64(*inputs)))
+	read, refused := 0, 0
+	for left := *inputs; left > 0; left -= 100 {
+		var all [100][2][]byte
+		size := 0
+		for i := range all {
+			all[i] = damaged(t, r)
+			size += len(all[i][0]) + len(all[i][1])
+		}
+		damage.Bounded(t, size, 100, func() {
+			for _, f := range all {
+				_, _ = ParseProof(f[0], f[1])
+				_, _ = ParseVerifyingKey(f[0])
 			}
-			again, err := ParseProof(proof, public)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if second, err := again.JSON(); err != nil || !bytes.Equal(second, proof) {
-				t.Fatalf("%s, then %s, %v", proof, second, err)
+		})
+		for _, f := range all {
+			if readAgain(t, f[0], f[1]) {
+				read++
+			} else {
+				refused++
 			}
 		}
-		if vk, err := ParseVerifyingKey(one); err == nil {
-			if _, err := vk.JSON(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+	}
+	t.Logf("%d files were read, %d refused", read, refused)
+	if read == 0 || refused == 0 {
+		t.Error("the damage is too small, or too large")
+	}
 }

@@ -126,7 +126,7 @@ func OpenKey(path string, opts ...KeyOption) (*Key, error) {
 	}
 	var k *Key
 	if info.Mode().IsRegular() {
-		k, err = newKey(f, info.Size(), opts)
+		k, err = LoadKey(f, info.Size(), opts...)
 	} else {
 		k, err = ReadKey(f, opts...)
 	}
@@ -147,11 +147,12 @@ func ReadKey(from io.Reader, opts ...KeyOption) (*Key, error) {
 
 // ParseKey does what OpenKey does, with the bytes of a file. They are not needed afterwards.
 func ParseKey(b []byte, opts ...KeyOption) (*Key, error) {
-	return newKey(bytes.NewReader(b), int64(len(b)), opts)
+	return LoadKey(bytes.NewReader(b), int64(len(b)), opts...)
 }
 
-// newKey reads a key of some size and loads it.
-func newKey(from io.ReaderAt, size int64, opts []KeyOption) (*Key, error) {
+// LoadKey does what OpenKey does, with a file of some size that somebody else has open. It reads
+// parts of the file at the same time.
+func LoadKey(from io.ReaderAt, size int64, opts ...KeyOption) (*Key, error) {
 	o := keyOptions{ctx: context.Background()}
 	for _, set := range opts {
 		set(&o)
@@ -224,7 +225,7 @@ func (k *Key) Prove(ctx context.Context, w Witness, opts ...ProveOption) (_ *Pro
 		return nil, fmt.Errorf("circom key: %w", backend.ErrClosed)
 	}
 	defer k.calls.End()
-	if err := k.fits(w); err != nil {
+	if err := fits(k.Curve(), k.wires, w); err != nil {
 		return nil, err
 	}
 	ctx, end := k.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseProve})
@@ -251,19 +252,6 @@ func (k *Key) Prove(ctx context.Context, w Witness, opts ...ProveOption) (_ *Pro
 		return nil, fmt.Errorf("%w, not when it is made again in this process either: is the witness this circuit's?", err)
 	}
 	return p, nil
-}
-
-// fits refuses a witness that cannot be of the key's circuit.
-func (k *Key) fits(w Witness) error {
-	switch {
-	case !w.curve.Valid():
-		return fmt.Errorf("%w: no witness", backend.ErrInvalidInput)
-	case w.curve != k.curve:
-		return fmt.Errorf("%w: different wtns curve: the key is on %v, the witness on %v", backend.ErrInvalidInput, k.Curve(), w.Curve())
-	case w.Len() != k.wires:
-		return fmt.Errorf("%w: Invalid witness length. Circuit: %d, witness: %d", backend.ErrInvalidInput, k.wires, w.Len())
-	}
-	return nil
 }
 
 // again makes a proof in this process.

@@ -216,7 +216,7 @@ func (r *reader[P1, P2, S]) readG1(ctx context.Context, b *bases[P1, S], from *f
 		return err
 	}
 	b.sel.Classes, err = r.merge.Classes(ctx, len(all), resident.Columns(all))
-	b.points = representatives(all, &b.sel)
+	b.points = group.Representatives(all, &b.sel)
 	return err
 }
 
@@ -247,20 +247,8 @@ func (r *reader[P1, P2, S]) readB(ctx context.Context, f *file.Key) error {
 		return err
 	}
 	r.b1.sel = sel
-	r.b1.points, r.b2.points = representatives(b1, &sel), representatives(b2, &sel)
+	r.b1.points, r.b2.points = group.Representatives(b1, &sel), group.Representatives(b2, &sel)
 	return nil
-}
-
-// representatives returns one point of every class, or points itself if there are no classes.
-func representatives[P any](points []P, sel *group.Selection) []P {
-	if sel.Classes == nil {
-		return points
-	}
-	r := make([]P, sel.Classes.Len())
-	for i := range r {
-		r[i] = points[sel.Classes.Members(i)[0]]
-	}
-	return r
 }
 
 // inOrder returns snarkjs's points of H in the order of gnark-crypto's domain.

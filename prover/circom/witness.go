@@ -3,6 +3,7 @@ package circom
 import (
 	"fmt"
 	"io"
+	"math/big"
 	"os"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -90,6 +91,44 @@ func (w Witness) Curve() ecc.ID {
 
 // Len returns the number of wires.
 func (w Witness) Len() int { return len(w.values) / valueBytes }
+
+// Public returns the first n signals: the public ones of a circuit that has n. They are fewer in a
+// witness that is too short.
+func (w Witness) Public(n int) []*big.Int {
+	public := make([]*big.Int, max(0, min(n, w.Len()-1)))
+	for i := range public {
+		public[i] = littleEndian(w.values[(i+1)*valueBytes : (i+2)*valueBytes])
+	}
+	return public
+}
+
+// MarshalBinary returns the witness as a .wtns file, which is as secret as the witness.
+func (w Witness) MarshalBinary() ([]byte, error) {
+	if !w.curve.Valid() {
+		return nil, errNoWitness
+	}
+	return file.WitnessFile(w.curve, w.values), nil
+}
+
+// WitnessBytes returns the size of the .wtns file of a number of wires, as MarshalBinary and circom's
+// calculators write it.
+func WitnessBytes(wires int) int { return file.WitnessBytes(wires) }
+
+// errNoWitness is about the zero value.
+var errNoWitness = fmt.Errorf("%w: no witness", backend.ErrInvalidInput)
+
+// fits refuses a witness that cannot be of a circuit on a curve with a number of wires.
+func fits(on ecc.ID, wires int, w Witness) error {
+	switch {
+	case !w.curve.Valid():
+		return errNoWitness
+	case w.Curve() != on:
+		return fmt.Errorf("%w: different wtns curve: the key is on %v, the witness on %v", backend.ErrInvalidInput, on, w.Curve())
+	case w.Len() != wires:
+		return fmt.Errorf("%w: Invalid witness length. Circuit: %d, witness: %d", backend.ErrInvalidInput, wires, w.Len())
+	}
+	return nil
+}
 
 // Wipe overwrites the values.
 func (w Witness) Wipe() { clear(w.values) }

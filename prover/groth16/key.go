@@ -181,7 +181,7 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 	}
 	one := func(points []P1, from []uint32) (b bases[P1, S]) {
 		b.sel = selection(from, len(points), resident.Columns(points))
-		b.points = representatives(points, &b.sel)
+		b.points = group.Representatives(points, &b.sel)
 		return b
 	}
 	k.a = one(p.a, falses(p.infiniteA, 0))
@@ -193,20 +193,8 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 	}
 	// B has the same scalars in both groups, so bases are merged only if they are equal in both.
 	k.b.sel = selection(falses(p.infiniteB, 0), len(p.b), resident.Columns(p.b), resident.Columns(p.b2))
-	k.b.points, k.b2.points = representatives(p.b, &k.b.sel), representatives(p.b2, &k.b.sel)
+	k.b.points, k.b2.points = group.Representatives(p.b, &k.b.sel), group.Representatives(p.b2, &k.b.sel)
 	return k, err
-}
-
-// representatives returns one point of every class, or points itself if there are no classes.
-func representatives[P any](points []P, sel *group.Selection) []P {
-	if sel.Classes == nil {
-		return points
-	}
-	r := make([]P, sel.Classes.Len())
-	for i := range r {
-		r[i] = points[sel.Classes.Members(i)[0]]
-	}
-	return r
 }
 
 // in returns the key with all of its points loaded into an engine, at the same time. Close frees

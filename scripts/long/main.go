@@ -101,7 +101,7 @@ func (t *test) run(given []string) error {
 func (t *test) arguments() []string {
 	args := []string{"go", "test", "-count=1", "-timeout", t.timeout, "-run", t.tests}
 	args = append(args, strings.Fields(t.build)...)
-	args = append(args, t.in)
+	args = append(args, strings.Fields(t.in)...)
 	return append(args, strings.Fields(t.flags)...)
 }
 

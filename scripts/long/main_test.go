@@ -17,36 +17,43 @@ var (
 // TestTable: the tests and the flags that the table names are in their packages.
 func TestTable(t *testing.T) {
 	for _, row := range tests {
-		files, err := filepath.Glob(filepath.Join("../..", row.in, "*_test.go"))
-		if err != nil || len(files) == 0 {
-			t.Errorf("%s: no tests in %s", row.name, row.in)
-			continue
+		for in := range strings.FieldsSeq(row.in) {
+			checkIn(t, &row, in)
 		}
-		var names, flags []string
-		for _, f := range files {
-			text, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range defined.FindAllStringSubmatch(string(text), -1) {
-				names = append(names, m[1])
-			}
-			for _, m := range flagged.FindAllStringSubmatch(string(text), -1) {
-				flags = append(flags, "-"+m[1])
-			}
+		if row.in == "" || row.takes == "" || row.what == "" {
+			t.Errorf("%s: where, what it does, and how long, is not said", row.name)
 		}
-		for one := range strings.SplitSeq(strings.Trim(row.tests, "^$()"), "|") {
-			if one != "." && !slices.Contains(names, one) {
-				t.Errorf("%s: no %s in %s", row.name, one, row.in)
-			}
+	}
+}
+
+// checkIn looks for the tests and flags of a row in one of its packages.
+func checkIn(t *testing.T, row *test, in string) {
+	files, err := filepath.Glob(filepath.Join("../..", in, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Errorf("%s: no tests in %s", row.name, in)
+		return
+	}
+	var names, flags []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, word := range append(strings.Fields(row.flags), row.record, row.commit) {
-			if strings.HasPrefix(word, "-") && !slices.Contains(flags, word) {
-				t.Errorf("%s: no flag %s in %s", row.name, word, row.in)
-			}
+		for _, m := range defined.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1])
 		}
-		if row.takes == "" || row.what == "" {
-			t.Errorf("%s: what it does, and how long, is not said", row.name)
+		for _, m := range flagged.FindAllStringSubmatch(string(text), -1) {
+			flags = append(flags, "-"+m[1])
+		}
+	}
+	for one := range strings.SplitSeq(strings.Trim(row.tests, "^$()"), "|") {
+		if one != "." && !slices.Contains(names, one) {
+			t.Errorf("%s: no %s in %s", row.name, one, in)
+		}
+	}
+	for _, word := range append(strings.Fields(row.flags), row.record, row.commit) {
+		if strings.HasPrefix(word, "-") && !slices.Contains(flags, word) {
+			t.Errorf("%s: no flag %s in %s", row.name, word, in)
 		}
 	}
 }

@@ -6,7 +6,7 @@ type test struct {
 	takes string
 	what  string
 
-	in        string // the package
+	in        string // the packages
 	tests     string // as -run takes them
 	timeout   string
 	build     string   // flags of go test
@@ -41,9 +41,10 @@ var tests = []test{
 		flags: "-numbers 26", record: "-record", env: []string{"PIPPIN_GPU=1"}, cuda: true,
 	},
 	{
-		name: "circom-damage", takes: "5 min",
-		what: "reads 10^6 keys and witnesses of circom with random damage: no panic, and no more memory than the file says",
-		in:   "./prover/circom/internal/file", tests: "^TestRandomDamage$", timeout: "2h", build: "-v",
+		name: "circom-damage", takes: "20 min",
+		what: "reads 10^6 keys and witnesses of circom, 10^6 files of JSON, and 10^6 inputs of a circuit with random damage: no panic," +
+			" and no more memory than the file says",
+		in: "./prover/circom/internal/file ./prover/circom ./circomwitness", tests: "^TestRandomDamage$", timeout: "2h", build: "-v",
 		flags: "-inputs 1000000",
 	},
 	{

@@ -198,10 +198,14 @@ func Consumer(inHand int) jetstream.ConsumerConfig {
 	}
 }
 
+// Circom is the system of circom's circuits. Their works have one file, a .zkey, as proving key: the
+// circuit and the verifying key are in it.
+const Circom = "circom"
+
 // Work says what a worker opens a prover for. A digest is the SHA-256, in hexadecimal, of the bytes
-// that gnark writes.
+// that gnark or snarkjs writes.
 type Work struct {
-	System       string `json:"system"` // groth16, plonk
+	System       string `json:"system"` // groth16, plonk, circom
 	Curve        string `json:"curve"`
 	Circuit      string `json:"circuit"`
 	ProvingKey   string `json:"proving_key"`
@@ -210,11 +214,20 @@ type Work struct {
 	Solidity bool `json:"solidity,omitempty"`
 }
 
-// Digests returns the digests of the circuit, the proving key and the verifying key.
-func (w Work) Digests() []string { return []string{w.Circuit, w.ProvingKey, w.VerifyingKey} }
+// Digests returns the digests of the work's files: of the circuit, the proving key and the verifying
+// key, or of the one file of Circom.
+func (w Work) Digests() []string {
+	if w.System == Circom {
+		return []string{w.ProvingKey}
+	}
+	return []string{w.Circuit, w.ProvingKey, w.VerifyingKey}
+}
 
 // Check refuses malformed digests, because digests become names of files.
 func (w Work) Check() error {
+	if w.System == Circom && (w.Circuit != "" || w.VerifyingKey != "" || w.Solidity) {
+		return errors.New("a work of circom has a proving key and nothing else")
+	}
 	for _, d := range w.Digests() {
 		if b, err := hex.DecodeString(d); err != nil || len(b) != 32 || hex.EncodeToString(b) != d {
 			return fmt.Errorf("%q is no digest", d)
@@ -265,12 +278,10 @@ const MostPrerequisites = 1000
 // Modest reports whether the part that a client chooses freely is small, so that the jobs of one
 // client cannot fill the workers' stream.
 func (j Job) Modest() bool {
-	bytes := len(j.Work.System) + len(j.Work.Curve)
+	w := j.Work
+	bytes := len(w.System) + len(w.Curve) + len(w.Circuit) + len(w.ProvingKey) + len(w.VerifyingKey)
 	for name, value := range j.Trace {
 		bytes += len(name) + len(value)
-	}
-	for _, digest := range j.Work.Digests() {
-		bytes += len(digest)
 	}
 	return bytes <= mostFree
 }

@@ -318,6 +318,19 @@ func (s *Selection) Len(n int) int {
 	return n
 }
 
+// Representatives returns the bases of selected scalars: one point of every class, or points itself if
+// there are no classes.
+func Representatives[P any](points []P, s *Selection) []P {
+	if s.Classes == nil {
+		return points
+	}
+	r := make([]P, s.Classes.Len())
+	for i := range r {
+		r[i] = points[s.Classes.Members(i)[0]]
+	}
+	return r
+}
+
 // Select writes the selected scalars of src, until ctx ends. A selection by both fields
 // looks the classes' members up in From.
 func (f *Field[S]) Select(ctx context.Context, dst, src []S, s *Selection) error {

@@ -41,6 +41,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/observe/tracing"
+	"github.com/pippin-zk/pippin/prover/circom"
 )
 
 // app is the command, with what is done here.
@@ -408,7 +409,7 @@ func (a app) work(ctx context.Context, f workFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	ofEngine.Watch(engine)
-	cfg.Open, cfg.Health = worker.Gnark(engine), new(worker.Health)
+	cfg.Open, cfg.Health = worker.Provers(engine), new(worker.Health)
 	if f.meter == nil {
 		f.meter = clustermetrics.NewWorker()
 	}
@@ -430,6 +431,7 @@ func (a app) work(ctx context.Context, f workFlags) (err error) {
 type clusterProveFlags struct {
 	ticket, system, curve       string
 	circuit, proving, verifying string
+	zkey                        string
 	solidity                    bool
 	flying, priority            int
 	within                      time.Duration
@@ -444,15 +446,22 @@ func (a app) clusterProve() *cobra.Command {
 		Short: "Have witnesses proved by a cluster",
 		Long: `Have full witnesses proved by a cluster, and verify the proofs. Circuit, keys and
 witnesses are files as gnark writes them (WriteTo, WriteRawTo). The proof of a witness
-is written to a file beside it, with the ending .proof.`,
+is written to a file beside it, with the ending .proof.
+
+With --zkey, key and witnesses are snarkjs's and circom's: .zkey and .wtns. Proof and public
+signals are written as snarkjs does, with the endings .proof.json and .public.json.`,
 		Example: `  msm cluster prove --system groth16 --curve bn254 --circuit c.r1cs --proving-key c.pk ` +
-			`--verifying-key c.vk first.wtns second.wtns`,
+			`--verifying-key c.vk first.wtns second.wtns
+  msm cluster prove --zkey circuit.zkey first.wtns second.wtns`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(errors.New("no witness is named"))
 			}
 			if f.name != "" && len(args) > 1 {
 				return cli.Usage(errors.New("--name is of one job: name one witness"))
+			}
+			if err := f.check(c.Flags()); err != nil {
+				return cli.Usage(err)
 			}
 			return a.clusterProofs(c.Context(), f, args)
 		},
@@ -464,6 +473,7 @@ is written to a file beside it, with the ending .proof.`,
 	flags.StringVar(&f.circuit, "circuit", "", "file of the constraint system")
 	flags.StringVar(&f.proving, "proving-key", "", "file")
 	flags.StringVar(&f.verifying, "verifying-key", "", "file")
+	flags.StringVar(&f.zkey, "zkey", "", "file of a circuit of circom, in the place of the flags before")
 	flags.BoolVar(&f.solidity, "solidity", false, "for verifiers that gnark exports to Solidity")
 	flags.IntVar(&f.flying, "in-flight", 64, "witnesses on their way at a time")
 	flags.IntVar(&f.priority, "priority", 0, "jobs of this client with a higher one are begun first")
@@ -474,16 +484,29 @@ is written to a file beside it, with the ending .proof.`,
 	return c
 }
 
-func (a app) clusterProofs(ctx context.Context, f clusterProveFlags, files []string) (err error) {
-	for _, file := range []string{f.circuit, f.proving, f.verifying} {
-		if file == "" {
-			return cli.Usage(errors.New("--circuit, --proving-key and --verifying-key are needed"))
+// check refuses flags that do not go together.
+func (f *clusterProveFlags) check(flags *pflag.FlagSet) error {
+	if f.flying < 1 {
+		return errors.New("see --in-flight")
+	}
+	if f.zkey == "" {
+		if _, err := backend.ParseCurve(f.curve); err != nil {
+			return fmt.Errorf("--curve: %w", err)
+		}
+		if f.circuit == "" || f.proving == "" || f.verifying == "" {
+			return errors.New("--circuit, --proving-key and --verifying-key are needed, or --zkey")
+		}
+		return nil
+	}
+	for _, other := range []string{"system", "curve", "circuit", "proving-key", "verifying-key", "solidity"} {
+		if flags.Changed(other) {
+			return fmt.Errorf("--zkey has the circuit and its keys in it: leave out --%s", other)
 		}
 	}
-	curve, err := backend.ParseCurve(f.curve)
-	if err != nil || f.flying < 1 {
-		return cli.Usage(errors.Join(err, errors.New("see --curve and --in-flight")))
-	}
+	return nil
+}
+
+func (a app) clusterProofs(ctx context.Context, f clusterProveFlags, files []string) (err error) {
 	t, err := a.ticket(f.ticket, server.ClientTicket)
 	if err != nil {
 		return err
@@ -504,32 +527,123 @@ func (a app) clusterProofs(ctx context.Context, f clusterProveFlags, files []str
 		ctx, over = tracing.Observer(traces).Begin(ctx, engine.Phase{Kind: engine.PhaseProve, Jobs: len(files)})
 		defer func() { over(err) }()
 	}
-	p, err := c.AddFrom(ctx, cluster.Work{System: f.system, Curve: curve.String(), Solidity: f.solidity},
-		fileOf(f.circuit), fileOf(f.proving), fileOf(f.verifying))
+	add := a.gnarkFiles
+	if f.zkey != "" {
+		add = a.circomFiles
+	}
+	prove, err := add(ctx, c, f)
 	if err != nil {
 		return err
 	}
-	when := cluster.JobOptions{Priority: f.priority, Name: f.name, After: f.after}
-	if f.within > 0 {
-		when.Deadline = time.Now().Add(f.within)
-	}
-	p = p.With(when)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(f.flying)
 	var saying sync.Mutex
 	for _, file := range files {
 		group.Go(func() error {
 			began := time.Now()
-			if err := proveFile(ctx, p, curves.ID(curve), file); err != nil {
+			proof, err := prove(ctx, file)
+			if err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 			saying.Lock()
 			defer saying.Unlock()
-			_, err := fmt.Fprintf(a.Stdout, "%s.proof after %v\n", file, time.Since(began).Round(time.Millisecond))
+			_, err = fmt.Fprintf(a.Stdout, "%s after %v\n", proof, time.Since(began).Round(time.Millisecond))
 			return err
 		})
 	}
 	return group.Wait()
+}
+
+// options returns the options of all jobs.
+func (f *clusterProveFlags) options() cluster.JobOptions {
+	when := cluster.JobOptions{Priority: f.priority, Name: f.name, After: f.after}
+	if f.within > 0 {
+		when.Deadline = time.Now().Add(f.within)
+	}
+	return when
+}
+
+// proveFunc gets the witness of a file proved, and returns the name of the file with the proof.
+type proveFunc func(ctx context.Context, witness string) (proof string, err error)
+
+// gnarkFiles adds a circuit and keys of gnark's to a cluster.
+func (a app) gnarkFiles(ctx context.Context, c *cluster.Client, f clusterProveFlags) (proveFunc, error) {
+	curve, err := backend.ParseCurve(f.curve)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.AddFrom(ctx, cluster.Work{System: f.system, Curve: curve.String(), Solidity: f.solidity},
+		fileOf(f.circuit), fileOf(f.proving), fileOf(f.verifying))
+	if err != nil {
+		return nil, err
+	}
+	p = p.With(f.options())
+	return func(ctx context.Context, file string) (string, error) {
+		return file + ".proof", proveFile(ctx, p, curves.ID(curve), file)
+	}, nil
+}
+
+// circomFiles adds a key of snarkjs's to a cluster.
+func (a app) circomFiles(ctx context.Context, c *cluster.Client, f clusterProveFlags) (proveFunc, error) {
+	key, err := os.Open(f.zkey)
+	if err != nil {
+		return nil, err
+	}
+	defer key.Close()
+	about, err := key.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.AddCircom(ctx, key, about.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.zkey, err)
+	}
+	if !p.Key().Contributed {
+		a.Note("nobody has contributed to " + f.zkey + ": whoever made it can prove what is false")
+	}
+	p = p.With(f.options())
+	return func(ctx context.Context, file string) (string, error) {
+		return file + ".proof.json", proveWtns(ctx, p, file)
+	}, nil
+}
+
+// proveWtns gets the witness of a .wtns file proved.
+func proveWtns(ctx context.Context, p *cluster.CircomProver, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, err := circom.ReadWitness(f)
+	if err != nil {
+		return err
+	}
+	defer w.Wipe()
+	proof, err := cli.CreateOutput(ctx, file+".proof.json")
+	if err != nil {
+		return err
+	}
+	defer proof.Close()
+	public, err := cli.CreateOutput(ctx, file+".public.json")
+	if err != nil {
+		return err
+	}
+	defer public.Close()
+	made, err := p.Prove(ctx, w)
+	if err != nil {
+		return err
+	}
+	text, err := made.JSON()
+	if err == nil {
+		err = proof.WriteBytes(text)
+	}
+	if err != nil {
+		return err
+	}
+	if text, err = made.PublicJSON(); err != nil {
+		return err
+	}
+	return public.WriteBytes(text)
 }
 
 // fileOf writes a file.

@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/cli"
 	"github.com/pippin-zk/pippin/internal/files/quickdir"
+	"github.com/pippin-zk/pippin/prover/circom"
 )
 
 // rooted says "I know a root of this number".
@@ -190,6 +192,66 @@ func TestCluster(t *testing.T) {
 	proveByCluster(t, dir)
 }
 
+// TestClusterCircom has a cluster prove with files of snarkjs.
+func TestClusterCircom(t *testing.T) {
+	dir, files := quickdir.New(t), t.TempDir()
+	clusterUp(t, "--dir", dir, "--listen", "127.0.0.1:0", "--room", "1GiB")
+	const example = "../../../../examples/circom/"
+	right, err := os.ReadFile(example + "witness.wtns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := bytes.Clone(right)
+	wrong[len(wrong)-32] ^= 1
+	for name, b := range map[string][]byte{"right.wtns": right, "wrong.wtns": wrong, "short.wtns": right[:90]} {
+		if err := os.WriteFile(filepath.Join(files, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prove := func(name string, more ...string) (status int, out, errs string) {
+		line := []string{"cluster", "prove", "--ticket", filepath.Join(dir, server.ClientTicket), "--zkey", example + "circuit.zkey"}
+		return msm(t, &cli.App{}, append(append(line, more...), filepath.Join(files, name))...)
+	}
+	status, out, errs := prove("right.wtns")
+	if status != cli.ExitOK || !strings.HasPrefix(out, filepath.Join(files, "right.wtns.proof.json after ")) {
+		t.Fatalf("status %d, %s, %s", status, out, errs)
+	}
+	var text [3][]byte
+	for i, name := range []string{example + "verification_key.json", filepath.Join(files, "right.wtns.proof.json"),
+		filepath.Join(files, "right.wtns.public.json")} {
+		if text[i], err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vk, err := circom.ParseVerifyingKey(text[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof, err := circom.ParseProof(text[1], text[2])
+	if err == nil {
+		err = vk.Verify(proof)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	for name, says := range map[string]string{
+		"wrong.wtns": "is the witness this circuit's?", "short.wtns": "short.wtns: invalid input: wtns: ", "none.wtns": "none.wtns",
+	} {
+		status, _, errs := prove(name)
+		if status != cli.ExitFailed || !strings.Contains(errs, says) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: status %d, %s", name, status, errs)
+		}
+		if left, _ := filepath.Glob(filepath.Join(files, name+".*")); len(left) > 0 {
+			t.Errorf("%s: there is %v", name, left)
+		}
+	}
+	for _, more := range [][]string{{"--curve", "bn254"}, {"--system", "groth16"}, {"--circuit", "x"}, {"--solidity"}} {
+		if status, _, errs := prove("right.wtns", more...); status != cli.ExitUsage || !strings.Contains(errs, "leave out "+more[0]) {
+			t.Errorf("%v: status %d, %s", more, status, errs)
+		}
+	}
+}
+
 // TestClusterUpByName: the name by which others reach the server need not resolve here, and
 // the server starts again without --room when others have taken the disk's room.
 func TestClusterUpByName(t *testing.T) {
@@ -232,6 +294,7 @@ func TestClusterRefuses(t *testing.T) {
 		{"work --backend cpu --cache " + t.TempDir() + " --ticket " + ticket, cli.ExitFailed, "only tls:// is spoken there"},
 		{"prove", cli.ExitUsage, "no witness"},
 		{"prove a.wtns", cli.ExitUsage, "--circuit"},
+		{"prove --zkey /nowhere.zkey --in-flight 0 a.wtns", cli.ExitUsage, "--in-flight"},
 		{"prove --circuit a --proving-key b --verifying-key c --curve x a.wtns", cli.ExitUsage, "--curve"},
 		{"status --format x", cli.ExitUsage, "--format"},
 		{"drain a b", cli.ExitUsage, "one worker"},

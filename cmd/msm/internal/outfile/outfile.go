@@ -125,6 +125,11 @@ func (o *File) Write(do func(io.Writer) error) error {
 	return nil
 }
 
+// WriteBytes writes the file with this content.
+func (o *File) WriteBytes(content []byte) error {
+	return o.Write(func(w io.Writer) error { _, err := w.Write(content); return err })
+}
+
 func (o *File) replace(do func(io.Writer) error) error {
 	if replace, err := replaceable(o.path); err != nil || !replace {
 		return errors.Join(errors.New("what is there now is no regular file"), err)

@@ -165,7 +165,8 @@ func circomMeasurement() cli.Measurement {
 proof, with a key that is loaded. Circuits are made, with keys of secrets that everybody
 knows: as in those of hashes, most wires are bits. Or a key and a witness are files. gnark
 verifies every proof again, outside of the time. With --rapidsnark its program prover
-proves in turns: a process each, which reads the key and does not verify.`,
+proves in turns, with --snarkjs that one: a process each, which reads the key and does not
+verify.`,
 		Example: `  msm bench circom --constraints 2^12 --backend cpu
   msm bench circom --key circuit.zkey --witness witness.wtns --backend cuda --rapidsnark ./prover`,
 		Of: w, Backends: cli.BackendHelp, Count: cli.AfterWarmUp,
@@ -175,6 +176,7 @@ proves in turns: a process each, which reads the key and does not verify.`,
 			s.Flags().StringVar(&w.Key, "key", "", "a .zkey file, in the place of circuits that are made")
 			s.Flags().StringVar(&w.Witness, "witness", "", "the .wtns file for --key")
 			s.Flags().StringVar(&w.Rapidsnark, "rapidsnark", "", "path of rapidsnark's program prover")
+			s.Flags().StringVar(&w.Snarkjs, "snarkjs", "", "path of snarkjs")
 		},
 	}
 }

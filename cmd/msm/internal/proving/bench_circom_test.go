@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// TestBenchCircom times circuits that are made, on both curves, and one of files, with a program in
-// rapidsnark's place.
+// TestBenchCircom times circuits that are made, on both curves, and one of files, with a program in the
+// places of rapidsnark and snarkjs.
 func TestBenchCircom(t *testing.T) {
 	program, err := exec.LookPath("true")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestBenchCircom(t *testing.T) {
 		"circuit.zkey": {"--key", circomFile("cubic", "circuit.zkey"), "--witness", circomFile("cubic", "witness.wtns"),
 			"--backend", "cpu,reference"},
 	} {
-		args = append([]string{"bench", "circom", "--count", "2", "--format", "json", "--rapidsnark", program}, args...)
+		args = append([]string{"bench", "circom", "--count", "2", "--format", "json", "--rapidsnark", program, "--snarkjs", program}, args...)
 		status, out, errs := msm(t, &cli.App{}, args...)
 		var r record.Record[report.Run]
 		if err := json.Unmarshal([]byte(out), &r); err != nil || status != cli.ExitOK {
@@ -35,7 +35,7 @@ func TestBenchCircom(t *testing.T) {
 		}
 		for _, run := range r.Runs {
 			if run.What != want || !run.Checked || run.Median <= 0 || run.Figures[report.FigureConstraints].Value < 3 ||
-				run.Figures["rapidsnark"].Value <= 0 || run.Figures["load"].Value <= 0 {
+				run.Figures["rapidsnark"].Value <= 0 || run.Figures["snarkjs"].Value <= 0 || run.Figures["load"].Value <= 0 {
 				t.Errorf("%q: %+v", args, run)
 			}
 		}
@@ -55,6 +55,7 @@ func TestBenchCircomFails(t *testing.T) {
 	key := circomFile("cubic", "circuit.zkey")
 	for want, args := range map[string][]string{
 		"rapidsnark: ": {"--constraints", "20", "--rapidsnark", "/nowhere/prover"},
+		"snarkjs: ":    {"--constraints", "20", "--snarkjs", "/nowhere/snarkjs"},
 		"Invalid witness length. Circuit: 6, witness: 3": {"--key", key, "--witness", circomFile("silent", "witness.wtns")},
 	} {
 		status, _, errs := msm(t, &cli.App{}, append([]string{"bench", "circom", "--count", "1"}, args...)...)

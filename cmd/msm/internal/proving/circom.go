@@ -201,7 +201,7 @@ func writeProof(p *circom.Proof, proof, public *outfile.File) error {
 		if err != nil {
 			return err
 		}
-		if err := part.to.Write(func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+		if err := part.to.WriteBytes(b); err != nil {
 			return err
 		}
 	}
@@ -320,7 +320,7 @@ func (a app) circomVkey() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.Write(func(w io.Writer) error { _, err := w.Write(b); return err })
+			return out.WriteBytes(b)
 		},
 	}
 }

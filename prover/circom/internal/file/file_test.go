@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -16,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/circomkeys"
+	"github.com/pippin-zk/pippin/internal/damage"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -144,45 +144,10 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// most bounds the memory that reading a file takes, beside its own size times a factor.
-func most(t *testing.T, size int, f func()) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	const factor, fixed = 16, 4 << 20
-	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(factor*size+fixed) {
-		t.Errorf("a file of %d bytes took %d of memory", size, took)
-	}
-}
+// factor bounds the memory that reading a file takes, by its size.
+const factor = 16
 
 var inputs = flag.Int("inputs", 3000, "files that TestRandomDamage reads")
-
-// damage changes some bytes of a file, most of them where numbers and lengths are, or cuts it.
-func damage(r *rand.Rand, good []byte) []byte {
-	b := slices.Clone(good)
-	for range 1 + r.IntN(3) {
-		at := r.IntN(len(b))
-		if r.IntN(2) == 0 {
-			at = r.IntN(min(len(b), 200))
-		}
-		switch r.IntN(4) {
-		case 0:
-			b[at] = byte(r.Uint32())
-		case 1:
-			b[at] ^= 1 << r.IntN(8)
-		case 2: // a number that is large, or one more or less
-			numbers := []uint64{0, 1, math.MaxUint32, 1 << 31, 1 << 63, math.MaxUint64, uint64(len(b))}
-			n := binary.LittleEndian.AppendUint64(nil, numbers[r.IntN(len(numbers))]+uint64(r.IntN(3))-1)
-			copy(b[at:], n[:4<<r.IntN(2)])
-		case 3:
-			if r.IntN(20) == 0 {
-				b = b[:max(1, at)]
-			}
-		}
-	}
-	return b
-}
 
 // TestRandomDamage reads keys and witnesses with random damage: nothing panics, and memory is bounded
 // by the file.
@@ -192,11 +157,11 @@ func TestRandomDamage(t *testing.T) {
 	for _, c := range Curves {
 		key, witness, _ := made(t, c, "product")
 		for left := *inputs / 2; left > 0; left -= 100 {
-			most(t, 100*len(key), func() {
+			damage.Bounded(t, 100*len(key), factor, func() {
 				for range 100 {
-					_, _, err := Witness(damage(r, witness))
+					_, _, err := Witness(damage.Bytes(r, witness))
 					if err == nil {
-						err = readKey(t, damage(r, key))
+						err = readKey(t, damage.Bytes(r, key))
 					}
 					if err == nil {
 						read++
@@ -242,7 +207,7 @@ func FuzzKey(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		most(t, len(b), func() { _ = readKey(t, b) })
+		damage.Bounded(t, len(b), factor, func() { _ = readKey(t, b) })
 	})
 }
 
@@ -253,7 +218,7 @@ func FuzzWitness(f *testing.F) {
 		f.Add(w)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		most(t, len(b), func() {
+		damage.Bounded(t, len(b), factor, func() {
 			if _, values, err := Witness(b); err == nil && len(values)%scalarBytes != 0 {
 				t.Errorf("%d bytes of values", len(values))
 			}

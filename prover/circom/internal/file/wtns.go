@@ -2,7 +2,9 @@ package file
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -47,6 +49,23 @@ func Witness(b []byte) (backend.Curve, []byte, error) {
 		return of, b[at.Offset : at.Offset+at.Size], nil
 	}
 	return 0, nil, c.refuse("different wtns curve: r = %v", r)
+}
+
+// WitnessBytes returns the size of the file that WitnessFile makes of a number of values.
+func WitnessBytes(values int) int {
+	return headBytes + 2*sectionBytes + 4 + scalarBytes + 4 + values*scalarBytes
+}
+
+// WitnessFile returns a witness with values of a curve as a file.
+func WitnessFile(c backend.Curve, values []byte) []byte {
+	put32, put64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
+	b := make([]byte, 0, WitnessBytes(len(values)/scalarBytes))
+	b = put32(put32(append(b, "wtns"...), 2), 2) // version, sections
+	b = put64(put32(b, witnessHeader), 4+scalarBytes+4)
+	r := c.ScalarField().FillBytes(make([]byte, scalarBytes))
+	slices.Reverse(r)
+	b = put32(append(put32(b, scalarBytes), r...), uint32(len(values)/scalarBytes))
+	return append(put64(put32(b, witnessValues), uint64(len(values))), values...)
 }
 
 // ReadAll reads until the end. What it grows out of is wiped.

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,15 +35,19 @@ type Circom struct {
 	Constraints []int
 	// Key and Witness are the files of a circuit in the place of one that is made.
 	Key, Witness string
-	// Rapidsnark is the path of rapidsnark's program prover, which is timed in turns. "" is none.
-	Rapidsnark string
+	// Rapidsnark and Snarkjs are paths of rapidsnark's program prover, and of snarkjs, which are timed in
+	// turns. "" is none.
+	Rapidsnark, Snarkjs string
 }
 
 // mostConstraints bounds the time in which a key is made.
 const mostConstraints = 1 << 24
 
-// figureRapidsnark is what rapidsnark took for the same.
-const figureRapidsnark = "rapidsnark"
+// The figures are what others took for the same.
+const (
+	figureRapidsnark = "rapidsnark"
+	figureSnarkjs    = "snarkjs"
+)
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
 func (c *Circom) Validate() error {
@@ -63,12 +69,15 @@ func (c *Circom) Validate() error {
 func (c *Circom) Sheet() report.Sheet {
 	return report.Sheet{
 		Note: "Times are from a .wtns in memory to a verified proof, with a key that is loaded. " +
-			"rapidsnark's are of its whole process, which reads the key.",
+			"rapidsnark's and snarkjs's are of their whole processes, which read the key.",
 		Before: []report.Column{
 			report.ColumnWhat("circuit", report.Stays), report.ColumnCurve(7),
 			report.ColumnFigure("constraints", 4, report.FigureConstraints, "%.0f"), report.ColumnBackend(8),
 		},
-		After: []report.Column{report.ColumnMillis("load ms", 2, "load"), report.ColumnMillis("rapidsnark ms", 3, figureRapidsnark)},
+		After: []report.Column{
+			report.ColumnMillis("load ms", 2, "load"), report.ColumnMillis("rapidsnark ms", 3, figureRapidsnark),
+			report.ColumnMillis("snarkjs ms", 1, figureSnarkjs),
+		},
 	}
 }
 
@@ -139,7 +148,7 @@ func (c *Circom) measure(ctx context.Context, r *bench.Runner, able bench.Engine
 		return err
 	}
 	defer clear(wtns)
-	rapid := &bench.Series{Silent: true, Once: bench.Clock(func() error { return c.rapidsnark(ctx, f) })}
+	others := c.others(ctx, f)
 	var keys []*circom.Key
 	defer func() {
 		for _, k := range keys {
@@ -161,14 +170,14 @@ func (c *Circom) measure(ctx context.Context, r *bench.Runner, able bench.Engine
 		if err != nil {
 			return err
 		}
-		if c.Rapidsnark != "" {
-			s.Row = func(run *report.Run) { run.Sampled(figureRapidsnark, rapid.Samples, true) }
+		s.Row = func(run *report.Run) {
+			for figure, o := range others {
+				run.Sampled(figure, o.Samples, true)
+			}
 		}
 		all = append(all, s)
 	}
-	if c.Rapidsnark != "" {
-		all = append(all, rapid)
-	}
+	all = slices.AppendSeq(all, maps.Values(others))
 	return r.Compare(ctx, r.Trial("proofs of "+f.name, all...))
 }
 
@@ -221,13 +230,25 @@ func curveOfKey(path string) (backend.Curve, error) {
 	return backend.BN254, nil
 }
 
-// rapidsnark proves with rapidsnark's program.
-func (c *Circom) rapidsnark(ctx context.Context, f *circomFiles) error {
+// others returns the other provers, by their figure.
+func (c *Circom) others(ctx context.Context, f *circomFiles) map[string]*bench.Series {
+	all := map[string]*bench.Series{}
+	for figure, command := range map[string][]string{figureRapidsnark: {c.Rapidsnark}, figureSnarkjs: {c.Snarkjs, "groth16", "prove"}} {
+		if command[0] != "" {
+			all[figure] = &bench.Series{Silent: true, Once: bench.Clock(func() error { return f.proveBy(ctx, figure, command) })}
+		}
+	}
+	return all
+}
+
+// proveBy proves with another prover's command, to which the files are added.
+func (f *circomFiles) proveBy(ctx context.Context, name string, command []string) error {
 	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, c.Rapidsnark, f.key, f.witness, filepath.Join(f.out, "proof.json"), filepath.Join(f.out, "public.json"))
+	line := append(slices.Clone(command), f.key, f.witness, filepath.Join(f.out, "proof.json"), filepath.Join(f.out, "public.json"))
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("rapidsnark: %w: %s", err, strings.TrimSpace(said.String()))
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(said.String()))
 	}
 	return nil
 }
