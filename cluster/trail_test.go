@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bufio"
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -125,20 +126,21 @@ type span struct {
 func (s span) meets(from, to time.Time) bool { return !s.from.After(to) && !s.to.Before(from) }
 
 // What is done to a worker can lose messages for as long as its request for a job may be open, and a
-// worker that is stopped takes what comes meanwhile. After the servers agree again, a manager takes
-// the lead, and what was lost comes again after AckWait.
+// worker that is stopped takes what comes meanwhile. After the servers agree again a manager takes
+// the lead, and what was lost comes again after AckWait: meanwhile jobs may be late.
 const (
 	afterWorker = 3 * time.Second
 	whileStops  = 5 * time.Second
 	afterServer = 10 * time.Second
 )
 
-// spans returns the times in which messages may be lost, from lines that are ordered by time.
+// spans returns the times in which messages may be lost, from lines that are ordered by time. For a
+// server this is until the servers agree again.
 func spans(lines []said) (all []span) {
 	for i, s := range lines {
 		switch {
 		case s.message == saysAnew:
-			all = append(all, span{s.at, s.at.Add(afterServer), "the consumer is made anew", "server"})
+			all = append(all, span{s.at, s.at.Add(wire.AckWait), "the consumer is made anew", "server"})
 		case s.message != saysStorm:
 		case strings.HasPrefix(s.to, "worker"):
 			to := s.at.Add(afterWorker)
@@ -151,7 +153,7 @@ func spans(lines []said) (all []span) {
 			if n := slices.IndexFunc(lines[i:], func(s said) bool { return s.message == saysAgree }); n >= 0 {
 				to = lines[i+n].at
 			}
-			all = append(all, span{s.at, to.Add(afterServer), s.what, s.to})
+			all = append(all, span{s.at, to, s.what, s.to})
 		}
 	}
 	return all
@@ -221,12 +223,12 @@ func reason(now said, before []said, hits []span) string {
 		}
 		return ""
 	}
-	because := func(state, what string) string { return state + ": " + what }
 	acknowledged := map[string]bool{} // by worker
 	held := false
 	for i, b := range slices.Backward(before) {
-		state, worker := "", ""
-		from := b.at.Add(-time.Second) // what is done to a process is said before or after it takes effect
+		state, by := "", b.by
+		// What is done to a process takes effect about when it is said.
+		from, to := b.at.Add(-time.Second), now.at
 		switch b.message {
 		case saysBack, saysFailed:
 			if i == len(before)-1 {
@@ -235,7 +237,7 @@ func reason(now said, before []said, hits []span) string {
 			return ""
 		case saysAcked:
 			acknowledged[b.by] = true
-			state, worker = "its acknowledgement was on the way", hit(b.by, from, b.at.Add(time.Second))
+			state, to = "its acknowledgement was on the way", b.at.Add(time.Second)
 		case saysInHand:
 			if held = true; b.delivery > now.delivery && now.nth == 1 {
 				return "in hand late: another delivery was first"
@@ -243,20 +245,17 @@ func reason(now said, before []said, hits []span) string {
 			if acknowledged[b.by] {
 				continue
 			}
-			state, worker = "in hand", hit(b.by, from, now.at)
+			state = "in hand"
 		case saysOut:
 			if held {
 				continue
 			}
-			state, worker = "on its way to a worker", hit("worker", from, now.at)
+			state, by = "on its way to a worker", "worker"
 		default:
 			continue
 		}
-		if worker != "" {
-			return because(state, worker)
-		}
-		if server := hit("server", from, now.at); server != "" {
-			return because(state, server)
+		if what := cmp.Or(hit(by, from, to), hit("server", from, to)); what != "" {
+			return state + ": " + what
 		}
 	}
 	return ""
@@ -287,11 +286,13 @@ func (w wait) goesBefore(later wait) bool {
 // processor, or for a job that began earlier and is slower.
 const patience = 3 * time.Second
 
-// undisturbed returns how much of the time between two moments is in no span of a server.
+// undisturbed returns how much of the time between two moments is in no span of a server, nor soon
+// after one.
 func undisturbed(from, to time.Time, hits []span) time.Duration {
 	rest := to.Sub(from)
 	at := from               // up to here all is counted
 	for _, h := range hits { // ordered by from
+		h.to = h.to.Add(afterServer)
 		if !strings.HasPrefix(h.victim, "server") || !h.meets(at, to) {
 			continue
 		}
@@ -434,8 +435,8 @@ func TestReasons(t *testing.T) {
 		"nobody had it":                    {[]said{out}, storm(101, "worker killed", "worker-3"), "on its way to a worker: worker killed"},
 		"nobody had it, and nothing was":   {[]said{out}, storm(90, "worker killed", "worker-3"), ""},
 		"sent to a worker that is stopped": {[]said{out}, storm(93, "worker stops", "worker-3"), "on its way to a worker: worker stops"},
-		"a server was killed":              {[]said{out, inHand}, storm(95, "server killed", "server-a"), "in hand: server killed"},
-		"a server was killed long ago":     {[]said{out, inHand}, storm(80, "server killed", "server-a"), ""},
+		"a server was killed":              {[]said{out, inHand}, storm(98, "server killed", "server-a"), "in hand: server killed"},
+		"the servers agree again":          {[]said{out, inHand}, storm(95, "server killed", "server-a"), ""},
 		"given back":                       {[]said{out, inHand, back}, nil, "given back"},
 		"given back long before":           {[]said{out, inHand, back, second}, storm(101, "worker killed", "worker-1"), ""},
 		"acknowledged":                     {[]said{out, inHand, acked}, storm(105, "worker killed", "worker-1"), ""},
@@ -445,6 +446,7 @@ func TestReasons(t *testing.T) {
 		"acknowledged to a server that is killed": {
 			[]said{out, inHand, acked}, storm(103, "server killed", "server-b"), "its acknowledgement was on the way: server killed",
 		},
+		"acknowledged long before": {[]said{out, inHand, acked}, storm(104, "server killed", "server-b"), ""},
 		"the one before the last still has it": {
 			[]said{out, inHand, second}, storm(101, "worker stops", "worker-1"), "in hand: worker stops",
 		},
@@ -478,7 +480,9 @@ func TestBeyond(t *testing.T) {
 		}
 		return all
 	}
-	down := func(from, to float64) []span { return []span{{at(from), at(to), "server killed", "server-a"}} }
+	down := func(from, to float64) []span {
+		return []span{{at(from), at(to).Add(-afterServer), "server killed", "server-a"}}
+	}
 	for name, c := range map[string]struct {
 		jobs  []wait
 		hits  []span
