@@ -163,7 +163,9 @@ func spans(lines []said) (all []span) {
 func (l trail) explain(t *testing.T, f *figure) {
 	t.Helper()
 	lines, err := l.all(func(s said) bool {
-		return slices.Contains([]string{saysOut, saysInHand, saysAcked, saysBack, saysFailed, saysLost, saysAnew, saysStorm, saysAgree}, s.message)
+		return slices.Contains([]string{
+			saysOut, saysInHand, saysAcked, saysBack, saysFailed, saysLost, saysAnew, saysStorm, saysAgree,
+		}, s.message)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -459,8 +461,10 @@ func TestReasons(t *testing.T) {
 	if got := reason(first, []said{out, second}, nil); got != "in hand late: another delivery was first" {
 		t.Errorf("a delivery that its worker took up after the next one: %q", got)
 	}
-	jobs := map[string][]said{"a": {out, inHand, acked}, "b": {out, inHand}, "c": {{at: at(199)}, {at: at(200), by: "worker-1", message: saysInHand},
-		{at: at(201), by: "worker-1", message: saysAcked}}}
+	later := said{at: at(200), by: "worker-1", message: saysInHand}
+	jobs := map[string][]said{
+		"a": {out, inHand, acked}, "b": {out, inHand}, "c": {later, {at: at(201), by: "worker-1", message: saysAcked}},
+	}
 	if got := byChance(jobs, storm(103, "server killed", "server-b")); got != 0.5 {
 		t.Errorf("%v of the jobs would have had a reason by chance, want half of the two that were acknowledged", got)
 	}
