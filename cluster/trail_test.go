@@ -49,6 +49,7 @@ type said struct {
 	message  string
 	job      string    // the job that it is about
 	what, to string    // of the storm's lines
+	problem  string    // "<nil>" if there is none
 	nth      int       // number of the delivery among those of the job's message
 	delivery int       // number of the delivery among all of the consumer
 	priority int       // of a job that is sent
@@ -83,7 +84,7 @@ func (l trail) all(keep func(said) bool) (lines []said, err error) {
 		for text := bufio.NewScanner(f); text.Scan(); {
 			line := " " + text.Text()
 			s := said{by: strings.TrimSuffix(filepath.Base(path), ".log"), message: field(line, "msg"), job: field(line, "job")}
-			s.what, s.to = field(line, "what"), field(line, "to")
+			s.what, s.to, s.problem = field(line, "what"), field(line, "to"), field(line, "problem")
 			s.nth, _ = strconv.Atoi(field(line, "nth"))
 			s.delivery, _ = strconv.Atoi(field(line, "delivery"))
 			s.priority, _ = strconv.Atoi(field(line, "priority"))
@@ -108,6 +109,7 @@ const (
 	saysBack   = "cluster: a job is given back"
 	saysFailed = "cluster: a try failed"
 	saysLost   = "cluster: a job was lost on its way to the workers and is handed out again"
+	saysNone   = "cluster: the server has no answer when asked for a job"
 	saysAnew   = "cluster: jobs wait and none is handed out; the consumer is made anew"
 	saysStorm  = "storm" // what was done to a process
 	saysAgree  = "storm: the servers agree"
@@ -134,6 +136,9 @@ const (
 	afterServer = 10 * time.Second
 )
 
+// noAnswer is how long a worker waits for an answer to its request for a job.
+const noAnswer = 2 * time.Second
+
 // spans returns the times in which messages may be lost, from lines that are ordered by time. For a
 // server this is until the servers agree again.
 func spans(lines []said) (all []span) {
@@ -141,6 +146,8 @@ func spans(lines []said) (all []span) {
 		switch {
 		case s.message == saysAnew:
 			all = append(all, span{s.at, s.at.Add(wire.AckWait), "the consumer is made anew", "server"})
+		case s.message == saysNone: // it has waited for two beats
+			all = append(all, span{s.at.Add(-noAnswer), s.at, "its worker's request had no answer", "request"})
 		case s.message != saysStorm:
 		case strings.HasPrefix(s.to, "worker"):
 			to := s.at.Add(afterWorker)
@@ -164,7 +171,7 @@ func (l trail) explain(t *testing.T, f *figure) {
 	t.Helper()
 	lines, err := l.all(func(s said) bool {
 		return slices.Contains([]string{
-			saysOut, saysInHand, saysAcked, saysBack, saysFailed, saysLost, saysAnew, saysStorm, saysAgree,
+			saysOut, saysInHand, saysAcked, saysBack, saysFailed, saysLost, saysNone, saysAnew, saysStorm, saysAgree,
 		}, s.message)
 	})
 	if err != nil {
@@ -172,10 +179,17 @@ func (l trail) explain(t *testing.T, f *figure) {
 	}
 	f.Redelivered, f.Unexplained, f.Lost = map[string]int{}, new(int), new(int)
 	hits := spans(lines)
+	// A manager says that it has handed a job out when it knows that. A worker may have it before.
+	for i := range lines {
+		if lines[i].message == saysOut {
+			lines[i].at = lines[i].at.Add(-time.Second / 2)
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b said) int { return a.at.Compare(b.at) })
 	before := map[string][]said{} // what was said about each job
 	for _, s := range lines {
 		switch s.message {
-		case saysStorm, saysAgree, saysAnew:
+		case saysStorm, saysAgree, saysNone, saysAnew:
 			continue
 		case saysLost:
 			*f.Lost++
@@ -225,6 +239,9 @@ func reason(now said, before []said, hits []span) string {
 		}
 		return ""
 	}
+	if by := managers(before); len(by) > 1 {
+		return "two managers led"
+	}
 	acknowledged := map[string]bool{} // by worker
 	held := false
 	for i, b := range slices.Backward(before) {
@@ -253,6 +270,9 @@ func reason(now said, before []said, hits []span) string {
 				continue
 			}
 			state, by = "on its way to a worker", "worker"
+			if lost := hit("request", b.at, now.at.Add(-wire.AckWait)); lost != "" && hit("server", from, to) == "" {
+				return state + ": " + lost
+			}
 		default:
 			continue
 		}
@@ -263,6 +283,17 @@ func reason(now said, before []said, hits []span) string {
 	return ""
 }
 
+// managers returns the servers whose managers have handed out a job.
+func managers(lines []said) map[string]bool {
+	by := map[string]bool{}
+	for _, s := range lines {
+		if s.message == saysOut {
+			by[s.by] = true
+		}
+	}
+	return by
+}
+
 // wait is a job of a tenant, from when it was sent to when its end was heard.
 type wait struct {
 	job         string
@@ -270,6 +301,7 @@ type wait struct {
 	sent, heard time.Time
 	priority    int
 	deadline    time.Time // the zero time if it has none
+	proved      bool      // else it was cancelled or too late, and not in its turn
 }
 
 // goesBefore reports whether a job's own queue has it before another one of the same tenant that
@@ -353,7 +385,7 @@ func beyond(jobs []wait, hits []span, again map[string]bool) map[string]time.Dur
 			if w.heard.Sub(other.heard) <= patience {
 				break
 			}
-			if other.sent.After(w.sent) && w.goesBefore(other) {
+			if other.proved && other.sent.After(w.sent) && w.goesBefore(other) {
 				note(w.job, undisturbed(other.heard, w.heard, hits))
 				break
 			}
@@ -380,7 +412,7 @@ func (l trail) lateness(t *testing.T, f *figure, tenants map[string]string) {
 			of[s.job] = &wait{job: s.job, tenant: wire.TenantOfJob(s.job), sent: s.at, priority: s.priority, deadline: s.deadline}
 		case saysHeard:
 			if w := of[s.job]; w != nil {
-				w.heard = s.at
+				w.heard, w.proved = s.at, s.problem == "<nil>"
 				jobs[w.tenant] = append(jobs[w.tenant], *w)
 			}
 		case saysInHand:
@@ -439,6 +471,11 @@ func TestReasons(t *testing.T) {
 		"sent to a worker that is stopped": {[]said{out}, storm(93, "worker stops", "worker-3"), "on its way to a worker: worker stops"},
 		"a server was killed":              {[]said{out, inHand}, storm(98, "server killed", "server-a"), "in hand: server killed"},
 		"the servers agree again":          {[]said{out, inHand}, storm(95, "server killed", "server-a"), ""},
+		"two managers have handed it out":  {[]said{out, {by: "server-b", message: saysOut}, inHand, acked}, nil, "two managers led"},
+		"its worker's request had no answer": {
+			[]said{out}, spans([]said{{at: at(101), message: saysNone}}), "on its way to a worker: its worker's request had no answer",
+		},
+		"an earlier request had no answer": {[]said{out}, spans([]said{{at: at(98), message: saysNone}}), ""},
 		"given back":                       {[]said{out, inHand, back}, nil, "given back"},
 		"given back long before":           {[]said{out, inHand, back, second}, storm(101, "worker killed", "worker-1"), ""},
 		"acknowledged":                     {[]said{out, inHand, acked}, storm(105, "worker killed", "worker-1"), ""},
@@ -478,7 +515,7 @@ func TestBeyond(t *testing.T) {
 	// Twenty jobs are sent together, and one ends each second.
 	queue := func(change func(i int, w *wait)) (all []wait) {
 		for i := range 20 {
-			w := wait{job: strconv.Itoa(i), sent: at(float64(i) / 100), heard: at(float64(1 + i))}
+			w := wait{job: strconv.Itoa(i), proved: true, sent: at(float64(i) / 100), heard: at(float64(1 + i))}
 			change(i, &w)
 			all = append(all, w)
 		}
@@ -519,6 +556,11 @@ func TestBeyond(t *testing.T) {
 				w.heard = at(15.5)
 			}
 		}), nil, map[string]bool{"3": true}, 0},
+		"the fourth is overtaken by those that are cancelled": {queue(func(i int, w *wait) {
+			if w.proved = false; i == 3 {
+				w.heard = at(15.5)
+			}
+		}), nil, nil, 0},
 		"the fourth is overtaken by urgent ones": {queue(func(i int, w *wait) {
 			if w.priority = 5; i == 3 {
 				w.priority, w.heard = 0, at(15.5)
