@@ -410,14 +410,15 @@ func (r *rig) messages() func(kind string) uint64 {
 	}
 }
 
-// endsOf counts the stored ends of a client's jobs.
+// endsOf counts the ends of a client's jobs that were ever stored. Those that were not taken go, the
+// oldest first, when a tenth of the client's room is full.
 func (r *rig) endsOf(name string) uint64 {
 	r.t.Helper()
 	ends, err := r.admin().JS.Stream(r.t.Context(), wire.Of(wire.Ends, r.tenant(server.TicketOf(name))))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return ends.CachedInfo().State.Msgs
+	return ends.CachedInfo().State.LastSeq
 }
 
 // settled waits until nothing is left of jobs, and checks that each has ended once.

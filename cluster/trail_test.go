@@ -242,6 +242,9 @@ func reason(now said, before []said, hits []span) string {
 	if by := managers(before); len(by) > 1 {
 		return "two managers led"
 	}
+	if len(before) == 0 { // whoever handed it out ended before he said so
+		before = []said{{at: now.at.Add(-wire.AckWait - time.Second), message: saysOut}}
+	}
 	acknowledged := map[string]bool{} // by worker
 	held := false
 	for i, b := range slices.Backward(before) {
@@ -475,10 +478,11 @@ func TestReasons(t *testing.T) {
 		"its worker's request had no answer": {
 			[]said{out}, spans([]said{{at: at(101), message: saysNone}}), "on its way to a worker: its worker's request had no answer",
 		},
-		"an earlier request had no answer": {[]said{out}, spans([]said{{at: at(98), message: saysNone}}), ""},
-		"given back":                       {[]said{out, inHand, back}, nil, "given back"},
-		"given back long before":           {[]said{out, inHand, back, second}, storm(101, "worker killed", "worker-1"), ""},
-		"acknowledged":                     {[]said{out, inHand, acked}, storm(105, "worker killed", "worker-1"), ""},
+		"an earlier request had no answer":         {[]said{out}, spans([]said{{at: at(98), message: saysNone}}), ""},
+		"given back":                               {[]said{out, inHand, back}, nil, "given back"},
+		"its manager was killed before it said so": {nil, storm(104, "server killed", "server-a"), "on its way to a worker: server killed"},
+		"given back long before":                   {[]said{out, inHand, back, second}, storm(101, "worker killed", "worker-1"), ""},
+		"acknowledged":                             {[]said{out, inHand, acked}, storm(105, "worker killed", "worker-1"), ""},
 		"acknowledged and killed at once": {
 			[]said{out, inHand, acked}, storm(102, "worker killed", "worker-1"), "its acknowledgement was on the way: worker killed",
 		},
