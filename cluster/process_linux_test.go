@@ -22,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
 // smallDisk mounts a disk of some MiB. Only processes whose command line begins with prefix see it.
@@ -322,6 +323,98 @@ func TestClocksDiffer(t *testing.T) {
 				keys, err := admin.Keys(t.Context())
 				return err == nil && len(keys) == 1 && keys[0].Idle < 10*time.Minute
 			})
+		})
+	}
+}
+
+// TestClockJumpsBetween: the server's clock jumps by an hour, forward or back, between two moments
+// that are compared. Of two jobs with deadlines the earlier is first. A result stays for Linger after
+// it was taken, and no longer. Clients and administrators are told how long ago a job died.
+func TestClockJumpsBetween(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the clock is code for amd64")
+	}
+	const linger = 3 * time.Second
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			t.Parallel()
+			of := &clock{}
+			r := newAway(t, &away{start: of.start, remote: remote{Stuck: 2 * time.Second, Linger: linger}})
+			defer of.memory.Close()
+			c, w, msgs, link := r.client(), r.fakeWork("between"), r.messages(), r.admin()
+			submit := func(witness string, within time.Duration) string {
+				t.Helper()
+				o := cluster.JobOptions{Deadline: time.Now().Add(within)}
+				id, err := c.Submit(t.Context(), w, []byte(witness), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return id
+			}
+			first := submit("first", time.Minute)
+			eventually(t, "one is handed out, and the others wait", func() bool { return msgs(wire.Jobs) == 1 })
+			last := submit("last", 3*time.Minute)
+			of.jump(t, by)
+			second := submit("second", 2*time.Minute)
+			r.work(func(c *worker.Config) {
+				c.Jobs = 1
+				c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+					if string(witness) == "dead" {
+						return nil, worker.ErrJob
+					}
+					return fakeProof(witness), nil
+				})
+			})
+			place := map[string]uint64{} // of each end in the stream
+			for _, id := range []string{first, second, last} {
+				eventually(t, "it has ended", func() bool {
+					end, err := link.Last(t.Context(), wire.EndsPrefix+id)
+					if err == nil {
+						place[id] = end.Sequence
+					}
+					return err == nil
+				})
+			}
+			if place[first] > place[second] || place[second] > place[last] {
+				t.Errorf("the jobs ended as number %d, %d and %d", place[first], place[second], place[last])
+			}
+
+			of.jump(t, 0)
+			if _, err := c.Wait(t.Context(), first); err != nil {
+				t.Fatal(err)
+			}
+			taken := time.Now()
+			if err := c.Taken(first); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(linger / 3) // until it is heard
+			of.jump(t, by)
+			gone := func() bool {
+				_, err := link.Last(t.Context(), wire.EndsPrefix+first)
+				return wire.Missing(err)
+			}
+			eventually(t, "the result that was taken is removed", gone)
+			if stayed := time.Since(taken); stayed < linger-200*time.Millisecond || stayed > linger+30*time.Second {
+				t.Errorf("a result that was taken stayed for %v", stayed)
+			}
+
+			before := time.Now()
+			if _, err := c.Wait(t.Context(), submit("dead", time.Minute)); !errors.Is(err, cluster.ErrDead) {
+				t.Fatal(err)
+			}
+			died := time.Now()
+			of.jump(t, 0)
+			time.Sleep(3 * time.Second)
+			for name, asks := range map[string]*cluster.Client{"a client": c, "an administrator": r.clientOf(server.AdminTicket)} {
+				s, err := asks.Status(t.Context())
+				if err != nil || len(s.Dead) != 1 {
+					t.Fatalf("%s: %+v, %v", name, s.Dead, err)
+				}
+				if age, least, most := s.Dead[0].Age, time.Since(died), time.Since(before); age < least-2*time.Second || age > most+time.Second {
+					t.Errorf("%s: the job died %v ago, told is %v", name, least, age)
+				}
+			}
 		})
 	}
 }

@@ -106,6 +106,7 @@ type remote struct {
 	Dir, Listen string
 	Room        int64
 	Stuck       time.Duration
+	Linger      time.Duration
 
 	// For servers that are peers.
 	Name, ListenPeers string
@@ -136,7 +137,8 @@ func serverProcess(text string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Wait(ctx) })
 	group.Go(func() error {
-		m := server.Manager{Ticket: k, Room: cfg.Room, Every: 100 * time.Millisecond, Stuck: cfg.Stuck, Log: log, Replicas: s.Replicas()}
+		m := server.Manager{Ticket: k, Room: cfg.Room, Every: 100 * time.Millisecond, Stuck: cfg.Stuck, Linger: cfg.Linger, Log: log,
+			Replicas: s.Replicas()}
 		m.Names, m.Shares = s.Tenants()
 		if len(cfg.Peers) > 0 {
 			m.Name = cfg.Name

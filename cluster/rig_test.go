@@ -82,11 +82,15 @@ type figure struct {
 	Moves     int     `json:"servers_moved,omitempty"`
 	Hostile   int64   `json:"hostile_requests,omitempty"` // requests of the hostile tenant
 	// Redelivered counts, by reason, the jobs that came to a worker once more, and Unexplained
-	// those for which no reason is known. Lost counts jobs that were neither with the workers nor
-	// ended, and were handed out again.
+	// those for which no reason is known. ByChance is for which part of the other jobs a reason
+	// would be found. Lost counts jobs that were neither with the workers nor ended, and were handed
+	// out again.
 	Redelivered map[string]int     `json:"redelivered,omitempty"`
 	Unexplained *int               `json:"redelivered_unexplained,omitempty"`
+	ByChance    float64            `json:"explained_by_chance,omitempty"`
 	Lost        *int               `json:"lost_by_the_workers_stream,omitempty"`
+	Beyond      *int               `json:"late_beyond_own_queue,omitempty"`
+	Standstills map[string]float64 `json:"longest_standstill_ms,omitempty"` // between two ends of a tenant's jobs
 	Shares      map[string]float64 `json:"shares,omitempty"`
 	Waits       map[string]float64 `json:"median_ms_by_priority,omitempty"`
 
@@ -406,14 +410,15 @@ func (r *rig) messages() func(kind string) uint64 {
 	}
 }
 
-// endsOf counts the stored ends of a client's jobs.
+// endsOf counts the ends of a client's jobs that were ever stored. Those that were not taken go, the
+// oldest first, when a tenth of the client's room is full.
 func (r *rig) endsOf(name string) uint64 {
 	r.t.Helper()
 	ends, err := r.admin().JS.Stream(r.t.Context(), wire.Of(wire.Ends, r.tenant(server.TicketOf(name))))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return ends.CachedInfo().State.Msgs
+	return ends.CachedInfo().State.LastSeq
 }
 
 // settled waits until nothing is left of jobs, and checks that each has ended once.

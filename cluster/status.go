@@ -43,14 +43,15 @@ type Dead struct {
 	Reason string    `json:"reason"`
 	Worker string    `json:"worker"`
 	At     time.Time `json:"at"` // by the server's clock
-	// Age is the time since At, by the same clock.
+	// Age is how long ago that was, by a clock that does not jump.
 	Age time.Duration `json:"age"`
 }
 
 // Tally holds the counts of the manager that leads.
 type Tally struct {
-	Taken  int    `json:"taken"` // results that were taken and are not removed yet
-	Ledger Ledger `json:"ledger"`
+	Taken  int                      `json:"taken"` // results that were taken and are not removed yet
+	Ledger Ledger                   `json:"ledger"`
+	Ages   map[string]time.Duration `json:"ages,omitempty"` // how long ago dead jobs ended, by ID
 }
 
 // Workers asks in rounds. Each round waits roundTakes for answers. While connected workers have not
@@ -184,7 +185,7 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s, err = Survey(ctx, c.link, ""); err != nil {
+	if s, err = Survey(ctx, c.link, "", nil); err != nil {
 		return s, err
 	}
 	s.Workers, s.Silent = workers, silent
@@ -203,12 +204,21 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	}
 	s.HaveBeenTaken(t.Taken)
 	s.Ledger = &t.Ledger
+	for i, d := range s.Dead {
+		if age, known := t.Ages[d.ID]; known {
+			s.Dead[i].Age = age
+		}
+	}
+	s.Dead = newest(s.Dead)
 	return s, nil
 }
 
 // Survey returns the part of a tenant's status that its streams show. With the tenant "" it covers
-// all streams. It is for managers and administrators.
-func Survey(ctx context.Context, l *wire.Link, tenant string) (s Status, err error) {
+// all streams. It is for managers and administrators. age returns how long a message has been in its
+// stream. If it is nil, the message's stamp is compared with the clock that stamps messages now.
+func Survey(ctx context.Context, l *wire.Link, tenant string,
+	age func(stream string, seq uint64, stamp time.Time) time.Duration,
+) (s Status, err error) {
 	streams, err := l.Streams(ctx)
 	if err != nil {
 		return s, refusal(ctx, err)
@@ -229,7 +239,7 @@ func Survey(ctx context.Context, l *wire.Link, tenant string) (s Status, err err
 			letters = append(letters, stream)
 		}
 	}
-	s.Dead, err = dead(ctx, l, letters)
+	s.Dead, err = dead(ctx, l, letters, age)
 	return s, err
 }
 
@@ -253,7 +263,9 @@ const (
 )
 
 // dead returns the newest dead jobs of some streams.
-func dead(ctx context.Context, l *wire.Link, streams []*jetstream.StreamInfo) ([]Dead, error) {
+func dead(ctx context.Context, l *wire.Link, streams []*jetstream.StreamInfo,
+	age func(stream string, seq uint64, stamp time.Time) time.Duration,
+) ([]Dead, error) {
 	all := []Dead{}
 	for _, info := range streams {
 		stream, err := l.JS.Stream(ctx, info.Config.Name)
@@ -276,12 +288,21 @@ func dead(ctx context.Context, l *wire.Link, streams []*jetstream.StreamInfo) ([
 			if err := json.Unmarshal(m.Data, &d); err != nil {
 				return nil, fmt.Errorf("%w: a dead job: %w", backend.ErrInternal, err)
 			}
-			all = append(all, Dead{d.ID, d.Work, d.Reason, d.Worker, m.Time, max(0, info.TimeStamp.Sub(m.Time))})
+			since := max(0, info.TimeStamp.Sub(m.Time))
+			if age != nil {
+				since = age(info.Config.Name, seq, m.Time)
+			}
+			all = append(all, Dead{d.ID, d.Work, d.Reason, d.Worker, m.Time, since})
 			found++
 		}
 	}
-	slices.SortFunc(all, func(a, b Dead) int { return cmp.Compare(a.Age, b.Age) })
-	return all[:min(shown, len(all))], nil
+	return newest(all), nil
+}
+
+// newest returns as many dead jobs as are shown, the newest first.
+func newest(all []Dead) []Dead {
+	slices.SortStableFunc(all, func(a, b Dead) int { return cmp.Compare(a.Age, b.Age) })
+	return all[:min(shown, len(all))]
 }
 
 // Drain tells a worker to take no more jobs, and to leave. Jobs that it has not ended after within

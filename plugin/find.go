@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/internal/trust"
+	"github.com/pippin-zk/pippin/internal/trust"
 )
 
 // Prefix begins the name of every plugin's executable.

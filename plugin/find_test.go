@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/trust"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
-	"github.com/pippin-zk/pippin/plugin/internal/trust"
 )
 
 // place puts the test plugin into a new folder, under the name of a plugin.

@@ -35,6 +35,8 @@ type readings struct {
 type reading struct {
 	after uint64        // number of the last message with a stamp of the clock before
 	since time.Duration // a time when that was the last message; those after it are younger
+	to    uint64        // number of the last message when this clock was first read
+	seen  time.Duration // the time of that; messages up to it are older, and either clock may have stamped them
 	zero  time.Time     // what this clock said when the process's clock was 0
 }
 
@@ -66,7 +68,7 @@ func (a *ages) note(s *jetstream.StreamInfo, now time.Duration) {
 	}
 	zero := s.TimeStamp.Add(-now)
 	if n := len(r.all); n == 0 || r.all[n-1].zero.Sub(zero).Abs() > driftsBy {
-		r.all = append(r.all, reading{r.last, r.at, zero})
+		r.all = append(r.all, reading{after: r.last, since: r.at, to: s.State.LastSeq, seen: now, zero: zero})
 	}
 	for len(r.all) > mostReadings || len(r.all) > 1 && r.all[1].after < s.State.FirstSeq {
 		r.all = r.all[1:]
@@ -91,11 +93,14 @@ func (a *ages) then(stream string, seq uint64, stamp time.Time, now time.Duratio
 		if seq <= by.after && i > 0 {
 			continue
 		}
-		since := by.since
+		least, most := time.Duration(0), now-by.since
 		if seq > r.last {
-			since = max(since, r.at)
+			most = min(most, now-r.at)
 		}
-		return max(0, min(now-stamp.Sub(by.zero), now-since))
+		if seq <= by.to {
+			least = now - by.seen
+		}
+		return max(least, min(now-stamp.Sub(by.zero), most))
 	}
 	return 0
 }

@@ -10,8 +10,8 @@ import (
 // TestAges: how long a message has been there does not depend on what the clocks of servers say,
 // even if they jump by an hour, forward or back, or differ by an hour. The stream's first 10
 // messages come a minute before the process begins. The next ones are ten seconds apart, and from
-// 30 s on another clock stamps them. Where nobody can know its age, a message is at most as old as
-// the last look that did not find it.
+// 30 s on another clock stamps them. Where nobody can know which clock
+// stamped it, a message is older than the first look that found it, and younger than the one before.
 func TestAges(t *testing.T) {
 	const s = time.Second
 	jumped := []time.Duration{0, 10 * s, 20 * s, 31 * s, 50 * s}
@@ -38,7 +38,7 @@ func TestAges(t *testing.T) {
 			"another server leads since the last look":  {true, []time.Duration{0, 10 * s, 20 * s}, 14, clock(35 * s), 0, 40 * s},
 			"a stream that nobody has looked at":        {true, nil, 14, clock(35 * s), 0, 0},
 			"before another server led":                 {true, []time.Duration{0, 10 * s, 31 * s, 50 * s}, 11, clock(5 * s), 55 * s, 55 * s},
-			"between the looks before and after it led": {true, []time.Duration{0, 10 * s, 31 * s, 50 * s}, 13, clock(25 * s), 0, 50 * s},
+			"between the looks before and after it led": {true, []time.Duration{0, 10 * s, 31 * s, 50 * s}, 13, clock(25 * s), 29 * s, 50 * s},
 			"what the one that leads then has taken":    {true, []time.Duration{0, 10 * s, 31 * s, 50 * s}, 15, clock(45 * s), 15 * s, 15 * s},
 		} {
 			a := newAges(c.several)

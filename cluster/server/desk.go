@@ -100,7 +100,7 @@ func (k *keeper) answer(at *desk) error {
 			tenant := strings.TrimPrefix(m.Subject, wire.HelloPrefix)
 			at.put(tenant, func(ctx context.Context) { k.hello(ctx, m, tenant) })
 		}},
-		{wire.Status, "", k.tally},
+		{wire.Status, "", func(m *nats.Msg) { at.put("", func(ctx context.Context) { k.tally(ctx, m) }) }},
 		{wire.StatusPrefix + "*", "", func(m *nats.Msg) {
 			tenant := strings.TrimPrefix(m.Subject, wire.StatusPrefix)
 			at.put(tenant, func(ctx context.Context) { k.status(ctx, m, tenant) })
@@ -217,7 +217,7 @@ func (k *keeper) survey(ctx context.Context, name string) (s cluster.Status, err
 		return s, nil
 	}
 	k.mu.Unlock()
-	s, err = cluster.Survey(ctx, k.link, name)
+	s, err = cluster.Survey(ctx, k.link, name, k.ages.of)
 	if err == nil && t != nil {
 		k.mu.Lock()
 		t.survey, t.surveyed = s, time.Now()
@@ -227,12 +227,20 @@ func (k *keeper) survey(ctx context.Context, name string) (s cluster.Status, err
 }
 
 // tally answers an administrator with what this manager has counted, if it leads.
-func (k *keeper) tally(m *nats.Msg) {
+func (k *keeper) tally(ctx context.Context, m *nats.Msg) {
 	d := k.leading()
 	if d == nil {
 		return
 	}
-	t := cluster.Tally{Ledger: cluster.Ledger{Clients: d.usage(), Names: k.Names, At: time.Now()}}
+	s, err := cluster.Survey(ctx, k.link, "", k.ages.of)
+	if err != nil {
+		k.Log.Debug("cluster: no status", "problem", err)
+		return
+	}
+	t := cluster.Tally{Ledger: cluster.Ledger{Clients: d.usage(), Names: k.Names, At: time.Now()}, Ages: map[string]time.Duration{}}
+	for _, d := range s.Dead {
+		t.Ages[d.ID] = d.Age
+	}
 	for _, n := range k.taken() {
 		t.Taken += n
 	}

@@ -444,20 +444,11 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	if _, out := d.schedule.out[id]; out || cost.Counts() > 0 {
 		d.schedule.ended(id, cost.Counts())
 	}
-	h := d.handed[id]
-	if h != nil && h.w != nil && !strings.HasPrefix(m.Headers().Get(jetstream.MsgIDHeader), h.w.job.MsgID()+" ") {
-		h = nil // the job was sent again since
-	}
-	if h != nil {
-		delete(d.handed, id)
-		if h.late != nil {
-			h.late.Stop()
-		}
-	}
+	w := d.takeOut(id, m.Headers().Get(jetstream.MsgIDHeader))
 	d.mu.Unlock()
 	d.hurry()
-	if h != nil && h.w != nil {
-		d.unqueue(ctx, h.w, wire.QueuePrefix+id)
+	if w != nil {
+		d.unqueue(ctx, w, wire.QueuePrefix+id)
 	}
 	if !cost.Spare {
 		d.drop(ctx, wire.WitnessesPrefix+id+".>")
@@ -466,6 +457,37 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	if waited {
 		d.resolve(ctx, id)
 	}
+}
+
+// takeOut takes out a job whose end has an ID. It returns nil if it knows no such job: the one that it
+// knows may have been sent again since. A job that has not been handed out here was handed out by
+// another dispatcher, which led before or takes itself for the leader. It would be handed out once
+// more, and its worker would wait for a witness that is gone. The caller holds mu.
+func (d *dispatcher) takeOut(id, endID string) *waiting {
+	of := func(w *waiting) bool { return strings.HasPrefix(endID, w.job.MsgID()+" ") }
+	if h := d.handed[id]; h != nil {
+		if h.w != nil && !of(h.w) {
+			return nil
+		}
+		delete(d.handed, id)
+		if h.late != nil {
+			h.late.Stop()
+		}
+		return h.w
+	}
+	if w := d.schedule.remove(id); w != nil {
+		if of(w) {
+			return w
+		}
+		d.schedule.add(w)
+	}
+	if w := d.graph.remove(id); w != nil {
+		if of(w) {
+			return w
+		}
+		d.graph.add(w)
+	}
+	return nil
 }
 
 // run hands out jobs until ctx ends. Every cfg.Every it ends those that are too late.

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
 // TestRoom: however old what a look has seen is, no more jobs are out than workers can have and
@@ -105,5 +107,54 @@ func TestLooksOfOthers(t *testing.T) {
 	case <-looked:
 	case <-time.After(time.Minute):
 		t.Error("another tenant's look waits")
+	}
+}
+
+// TestEndedElsewhere: a job that another dispatcher has handed out is taken out when its end is
+// heard, and is not handed out once more. A job that was sent again since stays.
+func TestEndedElsewhere(t *testing.T) {
+	job := func(name string, retry int, after ...string) *waiting {
+		return &waiting{job: wire.Job{ID: "a." + name, Retry: retry, After: after}}
+	}
+	for name, c := range map[string]struct {
+		w     *waiting
+		endID string
+		over  bool
+	}{
+		"in the queue":                      {job("x", 0), "a.x worker", true},
+		"waits for another":                 {job("x", 0, "a.before"), "a.x worker", true},
+		"the end of a retry":                {job("x", 1), "a.x-retry-1 worker", true},
+		"was sent again":                    {job("x", 1), "a.x worker", false},
+		"was sent again, waits for another": {job("x", 1, "a.before"), "a.x worker", false},
+		"a name that begins alike":          {job("x", 0), "a.xy worker", false},
+	} {
+		d := &dispatcher{schedule: newSchedule(nil), graph: newGraph(), handed: map[string]*handed{}, room: 1}
+		if len(c.w.job.After) == 0 {
+			d.schedule.add(c.w)
+		} else {
+			d.graph.add(c.w)
+		}
+		if got := d.takeOut(c.w.job.ID, c.endID); (got == c.w) != c.over || got == nil == c.over {
+			t.Errorf("%s: it is taken out: %v", name, got != nil)
+		}
+		for _, w := range d.graph.proved("a.before") {
+			d.schedule.add(w)
+		}
+		if w := d.next(); (w == nil) != c.over {
+			t.Errorf("%s: it is handed out once more: %v", name, w != nil)
+		}
+	}
+	var late atomic.Int64
+	d := &dispatcher{schedule: newSchedule(nil), graph: newGraph(), handed: map[string]*handed{}}
+	w := job("x", 0)
+	d.handed["a.x"] = &handed{w: w, late: time.AfterFunc(20*time.Millisecond, func() { late.Add(1) })}
+	if d.takeOut("a.x", "a.x-retry-1 worker") != nil || len(d.handed) != 1 {
+		t.Error("the end of another publication takes out a job that was handed out")
+	}
+	if d.takeOut("a.x", "a.x worker") != w || len(d.handed) != 0 || d.takeOut("a.x", "a.x worker") != nil {
+		t.Error("a job that was handed out is not taken out once")
+	}
+	if time.Sleep(40 * time.Millisecond); late.Load() != 0 {
+		t.Error("a job that has ended becomes too late")
 	}
 }

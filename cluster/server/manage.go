@@ -268,7 +268,7 @@ func (k *keeper) observe(ctx context.Context) (v view, err error) {
 		case wire.Queue:
 			v.queued += s.State.Msgs
 			k.ages.look(s)
-		case wire.Notes:
+		case wire.Notes, wire.Dead:
 			k.ages.look(s)
 		}
 	}

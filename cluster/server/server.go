@@ -237,6 +237,11 @@ func addresses(scheme string, cfg Config, port int) string {
 	return strings.Join(all, ",")
 }
 
+// peersName is the name that NATS compares before two servers become peers. Servers of a version in
+// which tenants shared streams have another one, "pippin": beside them a server with accounts would
+// take part in the elections for streams that it cannot have.
+const peersName = "pippin-accounts"
+
 // routes makes a server connect with its peers: by TLS, with the cluster's certificate on both
 // sides.
 func (s *Server) routes(opts *nats.Options, cfg Config) error {
@@ -250,7 +255,7 @@ func (s *Server) routes(opts *nats.Options, cfg Config) error {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(s.id.Certificate))
-	opts.Cluster = nats.ClusterOpts{Name: "pippin", Host: host, Port: int(number), TLSConfig: s.certificate.config(roots), TLSTimeout: 5}
+	opts.Cluster = nats.ClusterOpts{Name: peersName, Host: host, Port: int(number), TLSConfig: s.certificate.config(roots), TLSTimeout: 5}
 	for _, peer := range cfg.Peers {
 		if _, _, err := net.SplitHostPort(peer); err != nil {
 			return fmt.Errorf("%w: %q is no peer's address such as server2:6222: %w", backend.ErrInvalidInput, peer, err)

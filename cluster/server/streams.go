@@ -178,7 +178,7 @@ func (k *keeper) existing(ctx context.Context) (map[string]jetstream.StreamInfo,
 // errOld refuses the streams of a version in which all tenants shared them.
 var errOld = fmt.Errorf("%w: the streams are of an older version of pippin, in which tenants shared them. "+
 	"Let that version end its jobs and clients take their results, then remove its streams "+
-	"(of msm cluster up: the folder jetstream in --dir) and start this one. Tickets stay as they are; "+
+	"(of msm cluster up: the folder jetstream in --dir, on each of several servers) and start this one. Tickets stay as they are; "+
 	"clients add their circuits again", backend.ErrUnavailable)
 
 // remove removes a stream.

@@ -164,6 +164,7 @@ func (k *keeper) retire(ctx context.Context, name string, now time.Time) error {
 		return nil
 	}
 	k.ages.forget(wire.Of(wire.Queue, name))
+	k.ages.forget(wire.Of(wire.Dead, name))
 	k.Log.Warn("cluster: the streams of a client are removed that is not let in any more", "tenant", name)
 	d.shut(name)
 	for _, cfg := range wire.Own(name, 0, 0, 1) {

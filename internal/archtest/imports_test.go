@@ -70,15 +70,13 @@ var table = map[string]rule{
 	"internal/cuda/msmplan": {inside: []string{"backend", "internal/cuda/driver", "internal/layout", "kernels/..."},
 		outside: []string{}, never: []string{goPlugin}},
 	"internal/cuda/driver": {inside: []string{"backend", "internal/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
-	"plugin": {inside: []string{"backend", "internal/resident", "internal/build", "plugin/internal/..."}, never: []string{
+	"plugin": {inside: []string{"backend", "internal/resident", "internal/build", "internal/trust", "plugin/internal/..."}, never: []string{
 		gnarkCrypto, cu, module + "/plugin/serve",
 	}},
-	"plugin/serve": {inside: []string{"backend", "internal/resident", "plugin/internal/..."},
+	"plugin/serve": {inside: []string{"backend", "internal/resident", "internal/trust", "plugin/internal/..."},
 		never: []string{gnarkCrypto, cu, module + "/plugin/internal/process"}},
-	"plugin/internal": {inside: []string{"backend", "internal/resident", "internal/build", "internal/files",
-		"plugin/internal/..."}, never: []string{
-		gnarkCrypto, cu,
-	}},
+	"plugin/internal": {inside: []string{"backend", "internal/resident", "internal/build", "plugin/internal/..."},
+		never: []string{gnarkCrypto, cu}},
 	"plugin/internal/wire": {inside: []string{"backend", "internal/build", "plugin/internal/proto",
 		"plugin/internal/shm", "plugin/internal/text"}, never: []string{gnarkCrypto, cu}},
 	"plugin/internal/testplugin": {never: []string{gnarkCrypto, cu}},
@@ -106,6 +104,7 @@ var table = map[string]rule{
 	"fixtures":          {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
 	"internal/gf2":      {inside: []string{}, outside: []string{"golang.org/x/sys"}},
 	"internal/keyparts": {inside: []string{"backend"}, outside: []string{}},
+	"internal/trust":    {inside: []string{"internal/files"}, outside: []string{"golang.org/x/sys"}},
 	"cmd/msm/internal/keys": {inside: []string{"engine", "backend", "internal/keyparts",
 		"internal/curves", "cmd/msm/internal/outfile", "prover/groth16", "prover/kzg", "prover/plonk"}, never: []string{cu, goPlugin}},
 	"internal/layout": {inside: []string{"backend"}, outside: []string{}},

@@ -27,6 +27,18 @@ func (r Rights) Others(any fs.FileMode) bool { return (r.Group|r.Rest)&any != 0 
 // the place of the group's rights. Lists of other kinds, as macOS has them, are not seen.
 func RightsOf(path string, st fs.FileInfo) (Rights, error) {
 	list, err := accessList(path)
+	return rightsBy(list, err, path, st)
+}
+
+// RightsOfOpen does what RightsOf does, for a file that is open. Nobody can put another one in its
+// place meanwhile.
+func RightsOfOpen(f *os.File, st fs.FileInfo) (Rights, error) {
+	list, err := accessListOfOpen(f)
+	return rightsBy(list, err, f.Name(), st)
+}
+
+// rightsBy returns the rights of others by a file's mode and the list that was read, if any.
+func rightsBy(list []byte, err error, path string, st fs.FileInfo) (Rights, error) {
 	if err != nil {
 		return Rights{}, &fs.PathError{Op: "reading the access control list of", Path: path, Err: err}
 	}

@@ -48,7 +48,7 @@ const (
 	sums     = "vector/sum.go"
 	programs = "vector/program.go"
 	lists    = "internal/files/list.go"
-	trusted  = "plugin/internal/trust/trust_unix.go"
+	trusted  = "internal/trust/trust_unix.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -390,13 +390,14 @@ var mutants = []mutant{
 	{files, "user: user, device", "device", "TestFiles"},
 	{files, "mtime: sys.Mtim, ctime: sys.Ctim,", "mtime: sys.Mtim,", "TestTimeThatNobodySets"},
 
-	// internal/files/list.go, plugin/internal/trust/trust_unix.go: what others may do with a file.
+	// internal/files/list.go, internal/trust/trust_unix.go: what others may do with a file.
 	{lists, "r.Rest |= named & mask", "r.Rest |= named", "TestRights"},
 	{lists, "r.Rest |= named & mask", "r.Rest |= 0", "TestRights"},
 	{lists, "\tr.Group &= mask\n", "", "TestRights"},
 	{lists, "number != 0 && int64", "int64", "TestLists"},
 	{lists, "number != 0 && int64(number) != int64(user)", "number != 0", "TestLists"},
 	{trusted, "rights.Rest&files.MayWrite == 0 && priv", "priv", "TestAccessLists"},
+	{trusted, "rights, err := files.RightsOfOpen(f, st)", "rights, err := files.Rights{}, error(nil)", "TestRead"},
 
 	// plugin/feed.go: scalars that come while the plugin computes.
 	{feeding, "chunkBytes / f.scalar * f.scalar", "chunkBytes", "TestFeed"},

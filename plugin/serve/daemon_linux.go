@@ -22,10 +22,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/trust"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/tenancy"
 	"github.com/pippin-zk/pippin/plugin/internal/text"
-	"github.com/pippin-zk/pippin/plugin/internal/trust"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 

@@ -56,8 +56,9 @@ var tests = []test{
 	},
 	{
 		name: "cluster-storm", takes: "1 h",
-		what: "kills, stops and moves three servers and four workers at random for half an hour, or as -storm 5m says; then kills" +
-			" workers and the server in the middle of jobs. Each job must have its one right answer",
+		what: "kills, stops and moves three servers and four workers at random, beside a hostile client, for half an hour or as" +
+			" -storm 5m says; then kills workers and the server in the middle of jobs. Each job must have its one right answer in" +
+			" its turn, and each delivery that is repeated a reason",
 		in: "./cluster", timeout: "3h",
 		tests: "^(TestStorm|TestKilledWorkers|TestServerRestarts|TestCostOfAKill|TestClientShares|TestThreeServers)$",
 		build: "-parallel 1", flags: "-long -storm 30m", record: "-record", keepsLogs: true,

@@ -201,6 +201,10 @@ func TestAttacks(t *testing.T) {
 	defer here.Close()
 	want := sum(t, here, load(t, here, bases), scalars)
 
+	var before float64 // the machine's load: how many processes want to run, in the mean of a minute
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(text), &before)
+	}
 	names := []string{""}
 	for name := range attacks {
 		names = append(names, name)
@@ -224,7 +228,7 @@ func TestAttacks(t *testing.T) {
 	if *record != "" {
 		text, err := json.MarshalIndent(map[string]any{
 			"date": time.Now().UTC().Format(time.RFC3339), "go": runtime.Version(), "processors": runtime.NumCPU(),
-			"memory_limit_bytes": memoryLimit, "points": points, "attacks": all,
+			"memory_limit_bytes": memoryLimit, "points": points, "load_before": before, "attacks": all,
 		}, "", "  ")
 		if err == nil {
 			err = os.WriteFile(*record, append(text, '\n'), 0o644)

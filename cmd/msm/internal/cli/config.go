@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pippin-zk/pippin/internal/trust"
 )
 
 // Configurable has a command that runs for long take its flags from the environment and
@@ -101,14 +102,15 @@ func (a *App) configure(c *cobra.Command, file string) (undo func(), err error) 
 	}, errors.Join(wrong...)
 }
 
-// readConfig reads a file of flags: texts, numbers, booleans and lists.
+// readConfig reads a file of flags: texts, numbers, booleans and lists. It refuses a file that
+// others can write to, because flags name the programs that are started and who is served.
 func readConfig(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := trust.Read(file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the configuration: %w", err)
 	}
 	var values map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &values); err != nil {

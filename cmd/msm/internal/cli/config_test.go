@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +70,33 @@ func TestConfig(t *testing.T) {
 		c.SetArgs([]string{"--config", file})
 		if err := c.ExecuteContext(t.Context()); !isUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestConfigOfOthers: a file of flags to which another user can write is refused before the command
+// runs, in one line that says what helps, whether the command line or the environment names it.
+func TestConfigOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes are not who may write there")
+	}
+	file := filepath.Join(t.TempDir(), "up.yaml")
+	if err := errors.Join(os.WriteFile(file, []byte("n: 7\n"), 0o600), os.Chmod(file, 0o602)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--config", file}, nil} {
+		a := &App{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(k string) string {
+			return map[string]string{"PIPPIN_TEST_CONFIG": file}[k]
+		}}
+		ran := 0
+		c := &cobra.Command{Use: "test", Annotations: map[string]string{ConfigName: "test"}, SilenceErrors: true, SilenceUsage: true,
+			RunE: func(*cobra.Command, []string) error { ran++; return nil }}
+		n := c.Flags().Int("n", 1, "")
+		a.Configurable(c)
+		c.SetArgs(args)
+		err := c.ExecuteContext(t.Context())
+		if !isUsage(err) || ran != 0 || *n != 1 || !strings.Contains(err.Error(), "chmod go-w "+file) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, ran %d times, n is %d", args, err, ran, *n)
 		}
 	}
 }

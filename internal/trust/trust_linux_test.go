@@ -91,3 +91,63 @@ func TestAccessLists(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// TestRead: what is in a file is read if the file belongs to root or this user and nobody else can
+// write to it, wherever it lies. A pipe of this user's shell is such a file.
+func TestRead(t *testing.T) {
+	open := filepath.Join(t.TempDir(), "open") // a folder of everybody
+	if err := errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(open, "up.yaml")
+	if err := os.WriteFile(path, []byte("a: b"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(what, path, want string) {
+		t.Helper()
+		text, err := Read(path)
+		switch {
+		case want == "" && (err != nil || string(text) != "a: b"):
+			t.Errorf("%s: %q, %v", what, text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %q, %v; want %q", what, text, err, want)
+		}
+	}
+	for mode, want := range map[fs.FileMode]string{0o600: "", 0o644: "", 0o666: "chmod go-w " + path, 0o646: "chmod go-w " + path} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		read(fmt.Sprint(mode), path, want)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(open, "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	read("a link to it", link, "")
+	read("nothing", filepath.Join(open, "nothing"), "no such file")
+	read("a folder", open, "others can write to "+open)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, err = w.WriteString("a: b")
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	read("a pipe", fmt.Sprintf("/proc/self/fd/%d", r.Fd()), "")
+
+	grant(t, path, "system.posix_acl_access", 6)
+	read("a list with another user who may write", path, "setfacl -b "+path)
+	grant(t, path, "system.posix_acl_access", 4)
+	read("a list with another user who may read", path, "")
+	if os.Geteuid() == 0 {
+		if err := os.Chown(path, nobody, -1); err != nil {
+			t.Fatal(err)
+		}
+		read("another user's", path, "belongs to user 65534")
+	}
+}

@@ -5,6 +5,7 @@ package trust
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,21 +98,35 @@ func private(path string, sticky bool) error {
 	if err != nil {
 		return err
 	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	if !ok {
-		return fmt.Errorf("%s: no owner to see", path)
-	}
-	if sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, not to root or user %d", path, sys.Uid, os.Geteuid())
+	sys, err := owned(path, st)
+	if err != nil {
+		return err
 	}
 	if st.Mode()&fs.ModeSymlink != 0 {
 		return nil // has no permissions; its target is checked as well
 	}
 	rights, err := files.RightsOf(path, st)
-	if err != nil {
+	if err != nil || sticky && st.Mode()&fs.ModeSticky != 0 {
 		return err
 	}
-	if !rights.Others(files.MayWrite) || sticky && st.Mode()&fs.ModeSticky != 0 {
+	return unwritten(path, st, sys, rights)
+}
+
+// owned refuses a file that belongs to anybody but root and this user.
+func owned(path string, st fs.FileInfo) (*syscall.Stat_t, error) {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil, fmt.Errorf("%s: no owner to see", path)
+	}
+	if sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s belongs to user %d, not to root or user %d", path, sys.Uid, os.Geteuid())
+	}
+	return sys, nil
+}
+
+// unwritten refuses a file that others can write to.
+func unwritten(path string, st fs.FileInfo, sys *syscall.Stat_t, rights files.Rights) error {
+	if !rights.Others(files.MayWrite) {
 		return nil
 	}
 	// What is made with umask 002 belongs to a group too, which on many systems
@@ -123,6 +138,33 @@ func private(path string, sticky bool) error {
 		return fmt.Errorf("others can write to %s by its access control list: setfacl -b %s && chmod go-w %s", path, path, path)
 	}
 	return fmt.Errorf("others can write to %s (%v): chmod go-w %s", path, st.Mode(), path)
+}
+
+// Read returns what is in a file that belongs to root or to this user and that nobody else can
+// write to. The folders on the way may be anybody's, as those are in which Kubernetes puts files
+// and a shell a pipe: a file that another user puts there belongs to that user.
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	sys, err := owned(path, st)
+	if err != nil {
+		return nil, err
+	}
+	rights, err := files.RightsOfOpen(f, st)
+	if err != nil {
+		return nil, err
+	}
+	if err := unwritten(path, st, sys, rights); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
 }
 
 // OthersWrite reports whether anybody but root, this user and the owner may write to a file.
