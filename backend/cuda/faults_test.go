@@ -64,7 +64,7 @@ type life struct {
 	want    []byte // the MSM's answer; nil without kernels
 }
 
-func newLife(t *testing.T, kernels bool) *life {
+func newLife(t testing.TB, kernels bool) *life {
 	t.Helper()
 	const n = 20
 	p, err := fixtures.NewPoints(backend.BN254, backend.G1, *seed)
@@ -86,8 +86,8 @@ func newLife(t *testing.T, kernels bool) *life {
 	return l
 }
 
-// errWrong is a wrong answer, which no fault excuses.
-var errWrong = errors.New("wrong answer")
+// errWrongAnswer is a wrong answer, which no fault excuses.
+var errWrongAnswer = errors.New("wrong answer")
 
 // live opens a backend, uses it and closes it. It goes on after an error as far as it can, and returns all.
 func (l *life) live(ctx context.Context) (err error) {
@@ -102,7 +102,7 @@ func (l *life) live(ctx context.Context) (err error) {
 	} else {
 		out, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: l.bases.Count, Input: backend.Input{Bytes: l.scalars}}})
 		if err == nil && l.want != nil && !bytes.Equal(out[0], l.want) {
-			err = fmt.Errorf("%w of an MSM", errWrong)
+			err = fmt.Errorf("%w of an MSM", errWrongAnswer)
 		}
 		errs = append(errs, err, b.FreeBases(ctx, id))
 	}
@@ -114,7 +114,7 @@ func (l *life) live(ctx context.Context) (err error) {
 			write(id, 0, first), write(id, 16, elements(9, 16)), backend.Transform{Dst: second, Src: second}, read(id, 0, 16), read(id, 16, 16),
 		})
 		if err == nil && !bytes.Equal(out[3], first) {
-			err = fmt.Errorf("%w of a program", errWrong)
+			err = fmt.Errorf("%w of a program", errWrongAnswer)
 		}
 		errs = append(errs, err, b.FreeSpace(ctx, id))
 	}
@@ -154,7 +154,7 @@ func (l *life) survive(t *testing.T, call string, nth int64, code string) {
 	case <-time.After(time.Minute):
 		t.Fatalf("%s: it hangs", what)
 	}
-	if errors.Is(err, errWrong) || err != nil && strings.HasPrefix(err.Error(), "it panics") {
+	if errors.Is(err, errWrongAnswer) || err != nil && strings.HasPrefix(err.Error(), "it panics") {
 		t.Errorf("%s: %v", what, err)
 	}
 	if err != nil && backend.FaultOf(err) != backend.FaultBackend && backend.FaultOf(err) != backend.FaultGone {

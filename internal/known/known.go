@@ -5,6 +5,7 @@ package known
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,6 +44,20 @@ var all = []engine.Known{
 	{Name: "points", Can: func(i backend.Info) bool {
 		return i.Can.HasPrograms(scalarsOf) && i.Can.HasPrograms(pointsOf)
 	}, Run: right(multiply)},
+}
+
+// Test has a backend compute everything of All that it can, and returns an error if an answer is wrong. It
+// accuses no backend that only refuses.
+func Test(ctx context.Context, b backend.Backend) error {
+	for _, k := range all {
+		if !k.Can(b.Info()) {
+			continue
+		}
+		if err := k.Run(ctx, b); errors.Is(err, engine.ErrWrongAnswer) {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
+	}
+	return nil
 }
 
 // right has a backend compute, and compares its answer with that of the backend cpu.
