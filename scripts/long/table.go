@@ -16,6 +16,7 @@ type test struct {
 	env       []string // variables that it needs
 	first     []string // a command that has to run before
 	cuda      bool     // it needs a GPU, and what scripts/cuda-env needs
+	fake      bool     // it needs what scripts/test-cuda-fake needs
 	keepsLogs bool     // its logs are kept when it fails
 }
 
@@ -93,6 +94,13 @@ var tests = []test{
 			" fault that the models must see, 5 min",
 		in: "./kernels/internal/probe", tests: "^TestProbe$", timeout: "30m",
 		flags: "-probe.full -probe.count 200", env: []string{"PIPPIN_REQUIRE_CXX=1"},
+	},
+	{
+		name: "refusing-card", takes: "3 min",
+		what: "has a card of the fake driver refuse at random, and neighbours take its memory: each call is right, and the card answers" +
+			" within 5 s of the end; -refusing 20m refuses for longer",
+		in: "./backend/cuda", tests: "^TestRefusingCard$", timeout: "2h", build: "-v",
+		flags: "-refusing 3m", record: "-refusing-record", commit: "-refusing-commit", fake: true,
 	},
 	{
 		name: "soak", takes: "2 min",
