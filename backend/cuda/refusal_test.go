@@ -172,7 +172,21 @@ func (w *refusingWorld) storm() *refusals {
 			}
 		})
 	}
-	w.refuse(r)
+	other, err := driver.Open(0, driver.Options{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer other.Close()
+	w.refuse(r, other)
+	stopped()
+	callers.Wait()
+	if err := fakecuda.Fail("cuMemcpyHtoDAsync@1+=" + outOfMemory); err != nil {
+		w.Fatal(err)
+	}
+	for range 8 { // nobody gives anything back now, which would have the card asked again
+		w.msm(kept, 1)
+	}
+	fakecuda.Reset()
 	ended := time.Now()
 	for by := ""; by != "card"; {
 		if time.Since(ended) > backWithin {
@@ -183,13 +197,12 @@ func (w *refusingWorld) storm() *refusals {
 		if by = sum; by == "card" {
 			by = w.program(1)
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	r.BackAfterMS = float64(time.Since(ended).Microseconds()) / 1000
 	if w.e.Stats().Degraded() {
 		w.Errorf("the card answers, and the engine is degraded: %v", w.e.Stats().Backends[0].Err)
 	}
-	stopped()
-	callers.Wait()
 	st := w.e.Stats()
 	r.Calls, r.Sessions, r.ByCard = w.calls.Load(), w.sessions.Load(), w.byCard.Load()
 	r.FellBack, r.DegradedTimes = st.FallBacks, int(w.lasting.Load())
@@ -200,29 +213,14 @@ func (w *refusingWorld) storm() *refusals {
 }
 
 // refuse has the card refuse at random for a while.
-func (w *refusingWorld) refuse(r *refusals) {
+func (w *refusingWorld) refuse(r *refusals, other *driver.Device) {
 	rng := rand.New(rand.NewPCG(*seed, 99))
-	other, err := driver.Open(0, driver.Options{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer other.Close()
 	defer fakecuda.Reset()
 	calls := []string{"cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuEventCreate", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuLaunchKernel"}
 	for end := time.Now().Add(*refusingFor); time.Now().Before(end); {
 		pause := 10*time.Millisecond + time.Duration(rng.Int64N(int64(min(*refusingFor/8, 3*time.Second))))
 		if rng.IntN(2) == 0 {
-			free, _, err := other.MemInfo()
-			if err != nil {
-				w.Fatal(err)
-			}
-			if took, err := other.Alloc(max(free-int64(rng.IntN(1<<16)), 1)); err == nil {
-				r.Shortages++
-				time.Sleep(pause)
-				if err := took.Free(); err != nil {
-					w.Error(err)
-				}
-			}
+			w.shortage(r, other, int64(rng.IntN(1<<16)), pause)
 			continue
 		}
 		forever := ""
@@ -236,6 +234,23 @@ func (w *refusingWorld) refuse(r *refusals) {
 		r.Rules++
 		time.Sleep(pause)
 		fakecuda.Reset()
+	}
+}
+
+// shortage leaves some bytes of the card's memory for a while, if a neighbour can have the others.
+func (w *refusingWorld) shortage(r *refusals, other *driver.Device, some int64, lasts time.Duration) {
+	free, _, err := other.MemInfo()
+	if err != nil {
+		w.Fatal(err)
+	}
+	took, err := other.Alloc(max(free-some, 1))
+	if err != nil {
+		return
+	}
+	r.Shortages++
+	time.Sleep(lasts)
+	if err := took.Free(); err != nil {
+		w.Error(err)
 	}
 }
 
