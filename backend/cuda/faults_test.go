@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -209,6 +210,9 @@ func TestFaults(t *testing.T) {
 		lives += n
 	}
 	t.Logf("%d lives", lives)
+	if lives < 1000 {
+		t.Errorf("%d lives: a backend calls the driver less often than it did", lives)
+	}
 }
 
 // sweep lives with each call of one function failing in turn, at most 32 of them.
@@ -221,6 +225,13 @@ func sweep(t *testing.T, call string) {
 	if err := l.live(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if call == driverCalls[0] {
+		for _, other := range driverFunctions(t) {
+			if !slices.Contains(driverCalls, other) && fakecuda.Calls(other) > 0 {
+				t.Errorf("a life calls %s, which never fails here", other)
+			}
+		}
+	}
 	calls, lost := fakecuda.Calls(call), slices.DeleteFunc(slices.Sorted(maps.Keys(faults)), func(c string) bool { return c == outOfMemory })
 	tried := min(calls, 32)
 	nth := func(k int64) int64 { return 1 + k*(calls-1)/max(tried-1, 1) }
@@ -228,9 +239,28 @@ func sweep(t *testing.T, call string) {
 		l.survive(t, call, nth(k), outOfMemory)
 	}
 	for k := range tried {
-		l.survive(t, call, nth(k), lost[int(k)%len(lost)])
+		for more := range 2 {
+			l.survive(t, call, nth(k), lost[(int(k)+more)%len(lost)])
+		}
 	}
-	t.Logf("lives: %d", 2*tried)
+	t.Logf("lives: %d", 3*tried)
+}
+
+// driverFunctions lists the functions of the fake driver. Those that the loader calls, before any backend is opened,
+// and cuGetErrorName and its like, which describe a fault, are left out.
+func driverFunctions(t *testing.T) (names []string) {
+	t.Helper()
+	source, err := os.ReadFile("../../internal/cuda/driver/fakecuda/fakecuda.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`ENTER\w*\("(cu\w+)"\)`).FindAllStringSubmatch(string(source), -1) {
+		names = append(names, m[1])
+	}
+	if len(names) < len(driverCalls) {
+		t.Errorf("only %d functions of the fake driver", len(names))
+	}
+	return names
 }
 
 // TestFaultsWithKernels lives twenty times with kernels, whose answers are compared.
