@@ -183,7 +183,7 @@ func (b *Background) share(worker, i int) bool {
 		b.open.Add(-1)
 	}
 	if !b.fault.failed.Load() {
-		if err := guarded(b.exited, func(worker, share int) error { return b.doPart(worker, i, share) }, worker, k); err != nil {
+		if err := guarded(b.exited, &b.fault, func(worker, share int) error { return b.doPart(worker, i, share) }, worker, k); err != nil {
 			b.fault.keep(err)
 		}
 	}
@@ -206,7 +206,7 @@ func (b *Background) unchained(worker int) bool {
 			continue
 		}
 		if !b.fault.failed.Load() {
-			if err := guarded(b.exited, b.doLoose, worker, int(n)); err != nil {
+			if err := guarded(b.exited, &b.fault, b.doLoose, worker, int(n)); err != nil {
 				b.fault.keep(err)
 			}
 		}

@@ -281,7 +281,7 @@ func (c *Crew) try(worker, share int) {
 	if c.fault.failed.Load() {
 		return
 	}
-	if err := guarded(&c.exited, c.job, worker, share); err != nil {
+	if err := guarded(&c.exited, &c.fault, c.job, worker, share); err != nil {
 		c.fault.keep(err)
 	}
 }
@@ -296,12 +296,13 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 var ErrExited = errors.New("a goroutine was ended by its work")
 
 // guarded turns a panic into an error, and notes that the work ends its goroutine.
-func guarded(exited *atomic.Bool, do func(worker, share int) error, worker, share int) (err error) {
+func guarded(exited *atomic.Bool, f *fault, do func(worker, share int) error, worker, share int) (err error) {
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Panic{p}
 		} else if !returned {
+			f.keep(ErrExited) // no further share is begun
 			exited.Store(true)
 		}
 	}()
