@@ -125,6 +125,12 @@ var tests = []test{
 		flags: "-storm 60s",
 	},
 	{
+		name: "verify-times", takes: "1 min",
+		what: "measures what it costs to verify a proof with one public value, as WithVerify does",
+		in:   "./internal/proofsystem", tests: "^TestVerifyTimes$", timeout: "10m", build: "-v",
+		flags: "-verify-runs 200", record: "-verify-record", commit: "-verify-commit",
+	},
+	{
 		name: "weave", takes: "20 min",
 		what: "weaves programs with every version of gnark-crypto that msm weave is for, with -short some; needs the module proxy",
 		in:   "./cmd/internal/weave", tests: ".", timeout: "90m", build: "-tags=woven -vet=all",
