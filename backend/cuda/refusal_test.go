@@ -216,7 +216,8 @@ func (w *refusingWorld) storm() *refusals {
 func (w *refusingWorld) refuse(r *refusals, other *driver.Device) {
 	rng := rand.New(rand.NewPCG(*seed, 99))
 	defer fakecuda.Reset()
-	calls := []string{"cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuEventCreate", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuLaunchKernel"}
+	calls := []string{"cuMemAlloc", "cuMemHostAlloc", "cuStreamCreate", "cuEventCreate", "cuMemcpyHtoDAsync",
+		"cuMemsetD8Async", "cuLaunchKernel"}
 	for end := time.Now().Add(*refusingFor); time.Now().Before(end); {
 		pause := 10*time.Millisecond + time.Duration(rng.Int64N(int64(min(*refusingFor/8, 3*time.Second))))
 		if rng.IntN(2) == 0 {

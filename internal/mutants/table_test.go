@@ -547,7 +547,7 @@ var mutants = []mutant{
 	// prover/internal/solve/solve.go: the door to gnark's solver.
 	{door, "assignment.Guarded(s.System.System, &exit), ", "", "TestNoWitnessEndsTheProcess"},
 	{door, ", solver.WithNbTasks(1))", ")", "TestGnarksSolverIsGuarded"},
-	{door, "solver panicked: %v\", backend.ErrInvalidInput, p), true", "solver panicked: %v\", backend.ErrInvalidInput, p), true\n\t\t\tpanic(p)",
+	{door, "panicked: %v\", backend.ErrInvalidInput, p), true", "panicked: %v\", backend.ErrInvalidInput, p), true\n\t\t\tpanic(p)",
 		"TestGnarksSolverIsGuarded"},
 	{door, "\tif !returned {", "\tif false {", "TestGnarksSolverIsGuarded"},
 	{door, "if own.Shared {", "if false {", "TestTurns"},

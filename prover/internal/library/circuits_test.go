@@ -240,7 +240,8 @@ func plonkProof(outer *big.Int) (circuit, assigned *plonkCircuit, err error) {
 		return nil, nil, err
 	}
 	assigned = &plonkCircuit{}
-	if assigned.Proof, err = plonkrecursion.ValueOfProof[sw_bls12377.ScalarField, sw_bls12377.G1Affine, sw_bls12377.G2Affine](proof); err != nil {
+	assigned.Proof, err = plonkrecursion.ValueOfProof[sw_bls12377.ScalarField, sw_bls12377.G1Affine, sw_bls12377.G2Affine](proof)
+	if err != nil {
 		return nil, nil, err
 	}
 	if assigned.Public, err = plonkrecursion.ValueOfWitness[sw_bls12377.ScalarField](public); err != nil {
