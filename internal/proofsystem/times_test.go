@@ -19,7 +19,7 @@ var (
 
 // verified is how long a proof takes to verify, as WithVerify does.
 type verified struct {
-	Op     string  `json:"op"` // "verify"
+	Op     string  `json:"op"` // "verify-proof"
 	System System  `json:"system"`
 	Curve  string  `json:"curve"`
 	Public int     `json:"public"` // values of the witness
@@ -50,7 +50,7 @@ func TestVerifyTimes(t *testing.T) {
 			samples[i] = time.Since(began)
 		}
 		times := record.TimesOf(samples)
-		runs = append(runs, verified{"verify", s, c.String(), 1, len(samples), times.Min, times.Median})
+		runs = append(runs, verified{"verify-proof", s, c.String(), 1, len(samples), times.Min, times.Median})
 		t.Logf("%.2f ms, at least %.2f", times.Median, times.Min)
 	})
 	if *verifyRecord == "" || t.Failed() {
