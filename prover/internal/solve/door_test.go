@@ -122,7 +122,7 @@ func TestGnarksSolverIsGuarded(t *testing.T) {
 		for _, c := range []struct {
 			f    solver.Hint
 			want string // in the error
-		}{{answersNil, "answersNil"}, {failsNil, errHint.Error()}, {panics, "panics"}, {exits, "exits ended its goroutine"}, {answersInput, ""}} {
+		}{{answersNil, "answersNil"}, {failsNil, errHint.Error()}, {panics, "panics"}, {answersInput, ""}} {
 			s := newSystem(t, &calls{f: c.f, times: times}, &calls{X: 7})
 			s.addForeign()
 			if err := s.run(t); (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -135,6 +135,19 @@ func TestGnarksSolverIsGuarded(t *testing.T) {
 	s.ccs.CallData[s.ccs.Instructions[0].StartCallData+5] = 1 << 30 // a wire
 	if err := s.run(t); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("%v for a system at which gnark's solver panics", err)
+	}
+}
+
+// TestGnarksSolverIsLeft: a hint that ends the goroutine of gnark's solver is named, and nobody waits for it.
+func TestGnarksSolverIsLeft(t *testing.T) {
+	logger.Disable()
+	for _, times := range []int{1, crowd} {
+		s := newSystem(t, &calls{f: exits, times: times}, &calls{X: 7})
+		s.addForeign()
+		err := s.run(t)
+		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "exits ended its goroutine") {
+			t.Errorf("%d calls: %v", times, err)
+		}
 	}
 }
 
