@@ -549,7 +549,7 @@ var mutants = []mutant{
 	{door, ", solver.WithNbTasks(1))", ")", "TestGnarksSolverIsGuarded"},
 	{door, "panicked: %v\", backend.ErrInvalidInput, p), true", "panicked: %v\", backend.ErrInvalidInput, p), true\n\t\t\tpanic(p)",
 		"TestGnarksSolverIsGuarded"},
-	{door, "\tif !returned {", "\tif false {", "TestGnarksSolverIsLeft"},
+	{door, "\tif !returned {", "\tif !returned && false {", "TestGnarksSolverIsLeft"},
 	{door, "if own.Shared {", "if false {", "TestTurns"},
 
 	// arith/calculator.go, arith/session.go, vector/sum.go, vector/program.go: wrong uses that would give
