@@ -107,7 +107,9 @@ func (e *Engine) conclude(ctx context.Context, g *generation, f failure) verdict
 	case broken:
 		g.fail(f.err)
 	case refused:
-		e.refuse(g, f.err)
+		if !g.isolated(ctx) {
+			e.refuse(g, f.err)
+		}
 	}
 	return v
 }

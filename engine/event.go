@@ -20,8 +20,10 @@ const (
 	EventFallback EventKind = "fell back" // another backend answers; see Lasting
 	// a lasting fall-back ends: the preferred backend answers again, or Use replaced it by one that
 	// does
-	EventReturned   EventKind = "returned"
-	EventWrong      EventKind = "wrong answer" // a check refused an answer; the backend is not asked again
+	EventReturned EventKind = "returned"
+	EventWrong    EventKind = "wrong answer" // a check refused an answer; the backend is not asked again
+	// a device of a backend computes wrongly: the backend goes on with its others
+	EventDevice     EventKind = "device retired"
 	EventUncompared EventKind = "not compared" // an answer was returned although comparing it failed
 )
 

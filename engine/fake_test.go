@@ -39,6 +39,9 @@ type world struct {
 	space func(ctx context.Context, f *fake, count int) error
 	free  func(ctx context.Context, f *fake) error // of a space
 	run   func(ctx context.Context, f *fake, steps []backend.Step, out [][]byte) error
+	test  func(f *fake) (wrong []int, err error)
+
+	devices int // of a backend
 
 	mu     sync.Mutex
 	tries  map[string]int
@@ -150,6 +153,7 @@ type fake struct {
 	loads  int
 	calls  int
 	closes int
+	wrong  []int // devices that are retired
 }
 
 // die ends the fake as the end of a process does.
@@ -173,7 +177,30 @@ func (f *fake) resident() int {
 func (f *fake) Info() backend.Info {
 	return backend.Info{
 		Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements()},
+		Devices: make([]backend.Device, f.w.devices),
 	}
+}
+
+// Test retires the devices that world.test names.
+func (f *fake) Test(context.Context) error {
+	if f.w.test == nil {
+		return backend.ErrUnsupported
+	}
+	wrong, err := f.w.test(f)
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.wrong = wrong
+	return err
+}
+
+func (f *fake) Usage() backend.Usage {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	u := backend.Usage{Devices: make([]backend.DeviceUsage, f.w.devices)}
+	for _, i := range f.wrong {
+		u.Devices[i].Retired = fmt.Sprintf("card %d computes wrongly", i)
+	}
+	return u
 }
 
 func (f *fake) Done() <-chan struct{} { return f.done }

@@ -40,6 +40,9 @@ type generation struct {
 	answered     time.Time
 	tested       time.Time // when it last computed known answers
 	testing      bool      // it does
+	// without has the devices, by number, that the backend has retired, the last one at retiredAt.
+	without   map[int]bool
+	retiredAt time.Time
 	// sessions are those with memory in the backend.
 	sessions map[*Session]struct{}
 
@@ -63,6 +66,7 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 		e: e, slot: s, b: b, info: b.Info(), born: time.Now(),
 		hurry: make(chan struct{}, 1), closed: make(chan struct{}), idle: make(chan struct{}),
 		ids: map[*Bases]*residence{}, sessions: map[*Session]struct{}{}, subjects: map[subject]*refusal{},
+		without: map[int]bool{},
 	}
 	g.tested = g.born
 	g.ctx, g.end = context.WithCancelCause(context.Background())
@@ -216,6 +220,7 @@ func (g *generation) watch() {
 		case err == nil:
 			missed = 0
 			g.prove()
+			g.noteRetired()
 			if g.knownDue() {
 				g.e.background.Go(g.testInUse)
 			}

@@ -24,16 +24,22 @@ type Known struct {
 // knownLimit is how long known computations may take. They are small, and wait for calls at most.
 const knownLimit = time.Minute
 
-// known has the backend compute everything in Config.Known, at the same time for each of its devices. It
-// returns an error if an answer is wrong or the backend is gone. A backend that refuses is left to its
-// calls. One in this process is not asked.
+// known has the backend compute everything in Config.Known. One with several devices tests each of them if it
+// can, else it is asked at the same time for each. known returns an error if an answer is wrong or the backend
+// is gone. A backend that refuses is left to its calls. One in this process is not asked.
 func (g *generation) known(ctx context.Context) error {
-	if g.info.InProcess {
+	if g.info.InProcess || len(g.e.cfg.Known) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, knownLimit, fmt.Errorf("no answer within %v", knownLimit))
 	defer cancel()
 	errs := make([]error, max(len(g.info.Devices), 1))
+	switch err := g.testDevices(ctx); {
+	case err == nil:
+		errs = errs[:1]
+	case isGone(err):
+		return err
+	}
 	var each sync.WaitGroup
 	for i := range errs {
 		each.Go(func() { errs[i] = g.knownOnce(ctx) })
@@ -45,6 +51,50 @@ func (g *generation) known(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// testDevices has a backend of several devices test them. The error says that they were not tested.
+func (g *generation) testDevices(ctx context.Context) error {
+	t, ok := backend.As[backend.Tester](g.b)
+	if !ok || len(g.info.Devices) < 2 {
+		return backend.ErrUnsupported
+	}
+	_, err := on(ctx, g, func(ctx context.Context, _ backend.Backend) (struct{}, error) { return struct{}{}, t.Test(ctx) })
+	g.noteRetired()
+	return err
+}
+
+// noteRetired tells of devices that the backend has retired since it was last looked at.
+func (g *generation) noteRetired() {
+	m, ok := backend.As[backend.Metered](g.b)
+	if !ok {
+		return
+	}
+	devices := m.Usage().Devices
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	for i, d := range devices {
+		if d.Retired == "" || g.without[i] {
+			continue
+		}
+		g.without[i], g.retiredAt = true, time.Now()
+		g.e.stats.Refused++
+		err := fmt.Errorf("device %d is not used any more: %s", i, d.Retired)
+		g.e.events.add(Event{Kind: EventDevice, Backend: g.slot.name, Err: err})
+	}
+}
+
+// isolated has a backend that gave a wrong answer test its devices. It reports whether it has just retired one
+// that computes wrongly, so that it can go on. Another call may have had it tested a moment before.
+func (g *generation) isolated(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, knownLimit)
+	defer cancel()
+	if g.testDevices(ctx) != nil {
+		return false
+	}
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	return !g.retiredAt.IsZero() && time.Since(g.retiredAt) < knownLimit
 }
 
 // knownOnce computes everything in Config.Known once.
@@ -82,7 +132,7 @@ func (g *generation) testInUse() {
 	g.e.mu.Lock()
 	g.testing = false
 	g.e.mu.Unlock()
-	if errors.Is(err, ErrWrongAnswer) {
+	if errors.Is(err, ErrWrongAnswer) && !g.isolated(g.ctx) {
 		g.e.refuse(g, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -135,6 +137,73 @@ func TestKnownOnEachDevice(t *testing.T) {
 		g := &generation{e: e, slot: s, b: w.last("cpu"), info: backend.Info{Devices: make([]backend.Device, 3)}, ctx: t.Context()}
 		if err := g.known(t.Context()); err != nil || l.asked.Load() != 3 {
 			t.Errorf("%v, asked %d times", err, l.asked.Load())
+		}
+	})
+}
+
+// TestWrongDevice: of a backend of two devices one computes wrongly. An event names it and the backend goes on,
+// whether a known answer or the check of a call finds it, for several calls at a time too. Where the devices are all
+// right, a wrong answer retires the backend.
+func TestWrongDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wrong atomic.Int64 // 1: its device 1
+		w, l := &world{t: t, devices: 2}, &liar{}
+		w.test = func(*fake) (retired []int, err error) {
+			if wrong.Load() == 1 {
+				retired = []int{1}
+			}
+			return retired, nil
+		}
+		spoilt := false
+		w.msm = func(_ context.Context, f *fake) ([]byte, error) {
+			if spoilt && f.name == "gpu" {
+				return make([]byte, 5), nil
+			}
+			return nil, nil
+		}
+		for _, found := range []string{"by a known answer", "by a call"} {
+			wrong.Store(0)
+			w.events = nil
+			e := w.engine(Config{Backend: "gpu", Known: l.known()})
+			b := load(t, e, source(4))
+			time.Sleep(time.Second) // a call in the moment of the opening is none after it
+			askOf(t, e, b)
+			wrong.Store(1)
+			if found == "by a call" {
+				spoilt = true
+				var calls sync.WaitGroup
+				for range 3 {
+					calls.Go(func() {
+						if by := askOf(t, e, b); by != "cpu" {
+							t.Errorf("%s: answered by %s", found, by)
+						}
+					})
+				}
+				calls.Wait()
+				spoilt = false
+			} else {
+				time.Sleep(2 * time.Minute)
+			}
+			if by := askOf(t, e, b); by != "gpu" {
+				t.Errorf("%s: answered by %s", found, by)
+			}
+			if n := slices.Index(w.kinds(), "device retired gpu"); n < 0 || e.Stats().Refused != 1 {
+				t.Errorf("%s: events %q, %d answers refused", found, w.kinds(), e.Stats().Refused)
+			}
+			for _, ev := range w.events {
+				if ev.Kind == EventDevice && !strings.Contains(ev.Err.Error(), "device 1 is not used any more: card 1") {
+					t.Errorf("%s: %v", found, ev)
+				}
+			}
+			time.Sleep(2 * knownLimit)
+			spoilt = true
+			askOf(t, e, b)
+			spoilt = false
+			if by := askOf(t, e, b); by != "cpu" {
+				t.Errorf("%s: no further device is retired, and a call is answered by %s", found, by)
+			}
+			w.close(e)
+			w.opened = nil
 		}
 	})
 }

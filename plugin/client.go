@@ -32,6 +32,7 @@ type Client struct {
 	peer    peer
 	graces  graces
 	digests bool // the peer knows bases by their digest
+	tests   bool // the peer tests its devices
 
 	// ctx is that of every remote call. It ends when the process has exited and not earlier, since
 	// until then the plugin may read our memory.
@@ -50,7 +51,7 @@ type Client struct {
 	lanes     lanes
 	abandoned abandoned
 	calls     atomic.Uint64
-	usage     atomic.Pointer[backend.Usage] // as of the last ping
+	usage     atomic.Pointer[backend.Usage] // as of the last ping or test
 	files     atomic.Uint64
 	loads     *semaphore.Weighted // loads in the plugin, given up ones included
 	sent      *semaphore.Weighted // calls through gRPC, given up ones included
@@ -79,6 +80,7 @@ var (
 	_ backend.Allocator = (*Client)(nil)
 	_ backend.Programs  = (*Client)(nil)
 	_ backend.Metered   = (*Client)(nil)
+	_ backend.Tester    = (*Client)(nil)
 	_ backend.Killer    = (*Client)(nil)
 	_                   = [wire.MaxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
@@ -104,7 +106,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 	c.pool = memory.pool
 	c.counters = shm.NewCounters()
 	c.arenas.init(c)
-	c.digests = opened.GetDigests()
+	c.digests, c.tests = opened.GetDigests(), opened.GetTests()
 	// With options of gRPC there are no lanes: an instrumentation sees only what goes through gRPC.
 	c.lanes.init(c, opened.GetLanes() && len(spec.GRPC) == 0)
 	go func() {
@@ -246,13 +248,39 @@ func (c *Client) Ping(ctx context.Context) (err error) {
 		}
 		return c.failure(err, false)
 	}
-	u := wire.ToUsage(reply.GetUsage())
-	c.usage.Store(&u)
+	c.counted(reply.GetUsage())
 	return nil
 }
 
-// Usage implements backend.Metered. It returns what the plugin said at the last ping: nothing
-// before the first ping, and nothing from a plugin that does not count.
+// counted keeps what the plugin says that it has counted.
+func (c *Client) counted(reply *proto.Usage) {
+	u := wire.ToUsage(reply)
+	c.usage.Store(&u)
+}
+
+// Test implements backend.Tester. A plugin that tests no devices is backend.ErrUnsupported.
+func (c *Client) Test(ctx context.Context) (err error) {
+	if !c.tests {
+		return fmt.Errorf("%w: plugin %s tests no devices", backend.ErrUnsupported, c.name)
+	}
+	run, end, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	reply, err := c.rpc.Test(run, &proto.TestRequest{})
+	if err != nil {
+		if run.Err() != nil {
+			return backend.Ended(run)
+		}
+		return c.failure(err, false)
+	}
+	c.counted(reply.GetUsage())
+	return nil
+}
+
+// Usage implements backend.Metered. It returns what the plugin said at the last ping or test: nothing
+// before the first one, and nothing from a plugin that does not count.
 func (c *Client) Usage() backend.Usage {
 	if u := c.usage.Load(); u != nil {
 		return *u

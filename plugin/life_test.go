@@ -189,6 +189,12 @@ func TestPing(t *testing.T) {
 	if got, want := c.Usage(), new(fake.Backend).Usage(); !reflect.DeepEqual(got, want) {
 		t.Errorf("usage %+v, want %+v", got, want)
 	}
+	if err := c.Test(ctx); err != nil || c.Usage().Devices[0].Retired != "tested" {
+		t.Errorf("after a test of devices: %v, %+v", err, c.Usage())
+	}
+	if err := (&Client{name: "an older one"}).Test(ctx); !errors.Is(err, backend.ErrUnsupported) {
+		t.Errorf("a plugin without tests: %v", err)
+	}
 	stop(t, c)
 	cause := errors.New("too long")
 	short, cancelPing := context.WithTimeoutCause(ctx, 100*time.Millisecond, cause)

@@ -34,7 +34,11 @@ type Options struct {
 	// Trace, if set, is told how long the stages of each turn of a call took on the device, in
 	// order, with the call's context. Usage then has their sums. Each stage costs an event.
 	Trace func(ctx context.Context, stages []backend.StageUsage)
-	// Log records which cards are left out, lost or back; nil discards it.
+	// Test finds a card that computes wrongly, of several: it computes on a backend of one card something
+	// whose answer it knows, and returns an error if the answer is wrong. A card that only refuses is not
+	// accused. nil has no card tested.
+	Test func(ctx context.Context, card backend.Backend) error
+	// Log records which cards are left out, lost, back or retired; nil discards it.
 	Log *slog.Logger
 
 	tests *hooks // nil except in tests
@@ -83,6 +87,7 @@ var (
 	_ backend.Backend  = (*Backend)(nil)
 	_ backend.Programs = (*Backend)(nil)
 	_ backend.Metered  = (*Backend)(nil)
+	_ backend.Tester   = (*Backend)(nil)
 )
 
 const everyCall = 1 << 40
@@ -129,6 +134,11 @@ func Open(o Options) (*Backend, error) {
 		case <-b.kept.Done():
 		}
 	}()
+	if b.tests() {
+		if err := b.Test(context.Background()); err != nil {
+			return nil, errors.Join(fmt.Errorf("%w: %w", backend.ErrUnavailable, err), b.Close())
+		}
+	}
 	return b, nil
 }
 
@@ -147,6 +157,7 @@ func (b *Backend) Usage() backend.Usage {
 				u.add(c)
 			}
 		}
+		u.device.Retired = s.retired
 		all.Devices = append(all.Devices, u.device)
 		all.Stages = addStages(all.Stages, u.stages)
 	}
@@ -202,13 +213,7 @@ func (b *Backend) Close() error {
 	b.stop()
 	b.mu.Unlock()
 	b.healing.Wait()
-	var errs []error
-	for _, kept := range bases {
-		errs = append(errs, kept.free())
-	}
-	for _, kept := range spaces {
-		errs = append(errs, b.free(kept))
-	}
+	errs := []error{b.release(bases, spaces)}
 	for _, s := range b.seats {
 		s.threads.close()
 		for _, c := range []*card{s.card, s.broken} {
@@ -218,6 +223,18 @@ func (b *Backend) Close() error {
 				}
 			}
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// release gives back all bases and spaces.
+func (b *Backend) release(bases []*bases, spaces []*space) error {
+	var errs []error
+	for _, kept := range bases {
+		errs = append(errs, kept.free())
+	}
+	for _, kept := range spaces {
+		errs = append(errs, b.free(kept))
 	}
 	return errors.Join(errs...)
 }

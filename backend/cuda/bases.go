@@ -184,7 +184,7 @@ func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error
 
 // lostIs returns instead if the card is lost, and otherwise err.
 func lostIs(c *card, err, instead error) error {
-	if err != nil && c.Driver().Err() != nil {
+	if err != nil && c.err() != nil {
 		return instead
 	}
 	return err

@@ -111,11 +111,11 @@ func (c *call) run(ctx context.Context, todo []*cardJobs) (again []jobPart, err 
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case failed == nil:
+			case failed == nil && l.card.wrong.Load() == nil:
 				for i, w := range l.parts {
 					c.points[w.job] = append(c.points[w.job], points[i])
 				}
-			case l.card.Driver().Err() != nil:
+			case l.card.err() != nil:
 				again = append(again, l.parts...)
 			case err == nil:
 				err = failed
@@ -136,7 +136,7 @@ func (c *call) run(ctx context.Context, todo []*cardJobs) (again []jobPart, err 
 // on computes the parts of one card.
 func (c *call) on(ctx context.Context, l *cardJobs) (points [][]byte, err error) {
 	defer func() {
-		if err != nil && l.card.Driver().Err() != nil {
+		if err != nil && l.card.err() != nil {
 			c.lose(l.card)
 		}
 		c.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,15 @@ type card struct {
 	vectors *vector.Computer
 	compute func(ctx context.Context, jobs []msm.Job) ([][]byte, error) // msm's
 	closed  chan struct{}
+	wrong   atomic.Pointer[error] // its wrong answer, if it gave one
+}
+
+// err returns why the card must not be used any more: its driver lost it, or it computes wrongly.
+func (c *card) err() error {
+	if wrong := c.wrong.Load(); wrong != nil {
+		return *wrong
+	}
+	return c.Driver().Err()
 }
 
 func openCard(ordinal int, o Options) (*card, error) {
@@ -89,11 +99,12 @@ type seat struct {
 	threads *threads
 
 	// Under Backend.mu:
-	card   *card // nil while it is lost
-	broken *card // the lost card, to be reset
-	tries  int   // to get it back, since it last answered
-	queued float64
-	before usage // of earlier cards in this seat
+	card    *card  // nil while it is lost
+	broken  *card  // the lost card, to be reset
+	retired string // why it is not opened again, for users; "" if it may be
+	tries   int    // to get it back, since it last answered
+	queued  float64
+	before  usage // of earlier cards in this seat
 }
 
 // usage says how cards were used.
@@ -217,7 +228,7 @@ func (b *Backend) watch(c *card) {
 // goes on with them and tries to get it back. Otherwise the backend is gone, and whoever opens
 // another loads everything again.
 func (b *Backend) lose(c *card) {
-	cause := c.Driver().Err()
+	cause := c.err()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var s *seat
@@ -230,8 +241,16 @@ func (b *Backend) lose(c *card) {
 		return
 	}
 	s.card, s.broken = nil, c
+	wrong := c.wrong.Load() != nil
+	if wrong {
+		s.retired = cause.Error()
+	}
 	if err := b.completeLocked(); err != nil {
 		b.endLocked(fmt.Errorf("%w, and %w", cause, err))
+		return
+	}
+	if wrong {
+		b.options.Log.Error("a GPU computes wrongly, the others go on", "ordinal", s.ordinal, "reason", cause)
 		return
 	}
 	b.options.Log.Warn("a GPU was lost, the others go on", "ordinal", s.ordinal, "reason", cause)
@@ -284,8 +303,12 @@ func (b *Backend) heal(s *seat) {
 		if b.closing.Err() != nil {
 			return
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			b.options.Log.Info("a lost GPU is back", "ordinal", s.ordinal)
+			return
+		case errors.Is(err, errWrong):
+			b.options.Log.Error("a lost GPU computes wrongly and is not used any more", "ordinal", s.ordinal, "reason", err)
 			return
 		}
 		b.options.Log.Warn("a lost GPU does not come back yet", "ordinal", s.ordinal, "reason", err)
@@ -325,6 +348,12 @@ func (b *Backend) reopen(s *seat) error {
 	c, err := openCard(s.ordinal, b.options)
 	if err != nil {
 		return err
+	}
+	if err := b.test(ctx, s, c); err != nil {
+		b.mu.Lock()
+		s.retired = err.Error()
+		b.mu.Unlock()
+		return errors.Join(err, c.close())
 	}
 	copies, err := b.copies(ctx, c)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ type life struct {
 	want    []byte // the MSM's answer; nil without kernels
 }
 
-func newLife(t *testing.T, kernels bool) *life {
+func newLife(t testing.TB, kernels bool) *life {
 	t.Helper()
 	const n = 20
 	p, err := fixtures.NewPoints(backend.BN254, backend.G1, *seed)
@@ -86,8 +87,8 @@ func newLife(t *testing.T, kernels bool) *life {
 	return l
 }
 
-// errWrong is a wrong answer, which no fault excuses.
-var errWrong = errors.New("wrong answer")
+// errWrongAnswer is a wrong answer, which no fault excuses.
+var errWrongAnswer = errors.New("wrong answer")
 
 // live opens a backend, uses it and closes it. It goes on after an error as far as it can, and returns all.
 func (l *life) live(ctx context.Context) (err error) {
@@ -102,7 +103,7 @@ func (l *life) live(ctx context.Context) (err error) {
 	} else {
 		out, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: l.bases.Count, Input: backend.Input{Bytes: l.scalars}}})
 		if err == nil && l.want != nil && !bytes.Equal(out[0], l.want) {
-			err = fmt.Errorf("%w of an MSM", errWrong)
+			err = fmt.Errorf("%w of an MSM", errWrongAnswer)
 		}
 		errs = append(errs, err, b.FreeBases(ctx, id))
 	}
@@ -114,7 +115,7 @@ func (l *life) live(ctx context.Context) (err error) {
 			write(id, 0, first), write(id, 16, elements(9, 16)), backend.Transform{Dst: second, Src: second}, read(id, 0, 16), read(id, 16, 16),
 		})
 		if err == nil && !bytes.Equal(out[3], first) {
-			err = fmt.Errorf("%w of a program", errWrong)
+			err = fmt.Errorf("%w of a program", errWrongAnswer)
 		}
 		errs = append(errs, err, b.FreeSpace(ctx, id))
 	}
@@ -154,7 +155,7 @@ func (l *life) survive(t *testing.T, call string, nth int64, code string) {
 	case <-time.After(time.Minute):
 		t.Fatalf("%s: it hangs", what)
 	}
-	if errors.Is(err, errWrong) || err != nil && strings.HasPrefix(err.Error(), "it panics") {
+	if errors.Is(err, errWrongAnswer) || err != nil && strings.HasPrefix(err.Error(), "it panics") {
 		t.Errorf("%s: %v", what, err)
 	}
 	if err != nil && backend.FaultOf(err) != backend.FaultBackend && backend.FaultOf(err) != backend.FaultGone {
@@ -209,6 +210,9 @@ func TestFaults(t *testing.T) {
 		lives += n
 	}
 	t.Logf("%d lives", lives)
+	if lives < 1000 {
+		t.Errorf("%d lives: a backend calls the driver less often than it did", lives)
+	}
 }
 
 // sweep lives with each call of one function failing in turn, at most 32 of them.
@@ -221,6 +225,13 @@ func sweep(t *testing.T, call string) {
 	if err := l.live(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if call == driverCalls[0] {
+		for _, other := range driverFunctions(t) {
+			if !slices.Contains(driverCalls, other) && fakecuda.Calls(other) > 0 {
+				t.Errorf("a life calls %s, which never fails here", other)
+			}
+		}
+	}
 	calls, lost := fakecuda.Calls(call), slices.DeleteFunc(slices.Sorted(maps.Keys(faults)), func(c string) bool { return c == outOfMemory })
 	tried := min(calls, 32)
 	nth := func(k int64) int64 { return 1 + k*(calls-1)/max(tried-1, 1) }
@@ -228,9 +239,28 @@ func sweep(t *testing.T, call string) {
 		l.survive(t, call, nth(k), outOfMemory)
 	}
 	for k := range tried {
-		l.survive(t, call, nth(k), lost[int(k)%len(lost)])
+		for more := range 2 {
+			l.survive(t, call, nth(k), lost[(int(k)+more)%len(lost)])
+		}
 	}
-	t.Logf("lives: %d", 2*tried)
+	t.Logf("lives: %d", 3*tried)
+}
+
+// driverFunctions lists the functions of the fake driver. Those that the loader calls, before any backend is opened,
+// and cuGetErrorName and its like, which describe a fault, are left out.
+func driverFunctions(t *testing.T) (names []string) {
+	t.Helper()
+	source, err := os.ReadFile("../../internal/cuda/driver/fakecuda/fakecuda.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`ENTER\w*\("(cu\w+)"\)`).FindAllStringSubmatch(string(source), -1) {
+		names = append(names, m[1])
+	}
+	if len(names) < len(driverCalls) {
+		t.Errorf("only %d functions of the fake driver", len(names))
+	}
+	return names
 }
 
 // TestFaultsWithKernels lives twenty times with kernels, whose answers are compared.

@@ -119,7 +119,7 @@ func (b *Backend) NewSpace(ctx context.Context, e backend.Element, count int) (_
 			return id, nil
 		}
 		switch {
-		case on.Driver().Err() != nil:
+		case on.err() != nil:
 			b.lose(on)
 		case !errors.Is(err, backend.ErrOutOfMemory):
 			return 0, err
@@ -133,7 +133,7 @@ func (b *Backend) NewSpace(ctx context.Context, e backend.Element, count int) (_
 func (b *Backend) keepSpace(made *vector.Space, on *card) (backend.SpaceID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := cmp.Or(b.cause, on.Driver().Err()); err != nil {
+	if err := cmp.Or(b.cause, on.err()); err != nil {
 		return 0, err
 	}
 	s := &space{Elements: made.Elements, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, active: true}
@@ -232,7 +232,7 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 		}
 		alone = b.leave(all, copies, on, false, false) == begun && alone
 		switch {
-		case on.Driver().Err() != nil:
+		case on.err() != nil:
 			b.lose(on)
 		case errors.Is(err, backend.ErrOutOfMemory):
 			full[on] = true
@@ -301,7 +301,7 @@ func (b *Backend) bring(ctx context.Context, s *space, on *card) (*copied, error
 			return c, nil
 		}
 		c, source, err := b.renew(ctx, s, on)
-		if err == nil || source == nil || source.Driver().Err() == nil {
+		if err == nil || source == nil || source.err() == nil {
 			return c, err
 		}
 		b.lose(source)
@@ -423,7 +423,7 @@ func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card,
 	}
 	close(b.written)
 	b.written = make(chan struct{})
-	if ran && !lost && on.Driver().Err() != nil && b.cause == nil {
+	if ran && !lost && on.err() != nil && b.cause == nil {
 		// The card was lost after the program; lose did not know yet what the program had written.
 		if err := b.completeLocked(); err != nil {
 			b.endLocked(err)

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -52,6 +53,8 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, er
 		switch {
 		case lost && b.err() == nil:
 			continue // other cards have everything that it uses, as it was before
+		case lost:
+			return nil, cmp.Or(err, b.err())
 		case err != nil:
 			return nil, err
 		}
@@ -124,7 +127,7 @@ func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 	return steps
 }
 
-// runOnce runs a program on one card and reports whether the card was lost. If a job is computed
+// runOnce runs a program on one card and reports whether the card was lost, or retired for a wrong answer. If a job is computed
 // elsewhere and writes its point to a space, the program runs only up to that job. Then left is
 // what is still to run, with nil for the steps that are done.
 func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, used *resident.Used[*bases, *space]) (_ [][]byte,
@@ -155,13 +158,14 @@ func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, used *resid
 		Space: func(id backend.SpaceID) *vector.Space { return copies[id].Space },
 		Bases: func(id backend.BasesID) *msm.Bases { return here[id].Bases },
 	})
-	lost = err != nil && on.Driver().Err() != nil
+	lost = err != nil && on.err() != nil || on.wrong.Load() != nil
 	end(lost)
 	if lost {
 		b.lose(on)
+		return nil, nil, true, err
 	}
 	if err != nil {
-		return nil, nil, lost, err
+		return nil, nil, false, err
 	}
 	if err := b.commit(ctx, elsewhere, answers, func(id backend.BasesID) *bases { return used.Bases[id].Kept }); err != nil {
 		return nil, nil, false, err

@@ -30,6 +30,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
 	"github.com/pippin-zk/pippin/cmd/internal/telemetry"
+	"github.com/pippin-zk/pippin/internal/known"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/observe/tracing"
 )
@@ -41,7 +42,7 @@ func open(_ context.Context, log *slog.Logger) (backend.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Log = log
+	o.Log, o.Test = log, known.Test
 	b, err := cuda.Open(o)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package known
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,14 +16,14 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/known/sum"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // How much is computed: about a millisecond on a card.
 const (
-	msmPoints = 1 << 10
-	vector    = 1 << 10
-	points    = 1 << 6
+	vector = 1 << 10
+	points = 1 << 6
 )
 
 // curve is what known answers are of. A card adds and multiplies for the others on the same units.
@@ -33,16 +34,30 @@ var (
 	pointsOf  = backend.PointOf(curve, backend.G1)
 )
 
-// All lists the computations. The answers are those of the backend cpu in this process, which computes them
-// when they are first needed.
+// All lists the computations. The answers of programs are those of the backend cpu in this process, which computes
+// them when they are first needed.
 func All() []engine.Known { return slices.Clone(all) }
 
 var all = []engine.Known{
-	{Name: "MSM", Can: func(i backend.Info) bool { return i.Can.HasMSM(curve, backend.G1) }, Run: right(sum)},
+	sum.Known(),
 	{Name: "transform", Can: func(i backend.Info) bool { return i.Can.HasPrograms(scalarsOf) }, Run: right(transform)},
 	{Name: "points", Can: func(i backend.Info) bool {
 		return i.Can.HasPrograms(scalarsOf) && i.Can.HasPrograms(pointsOf)
 	}, Run: right(multiply)},
+}
+
+// Test has a backend compute everything of All that it can, and returns an error if an answer is wrong. It
+// accuses no backend that only refuses.
+func Test(ctx context.Context, b backend.Backend) error {
+	for _, k := range all {
+		if !k.Can(b.Info()) {
+			continue
+		}
+		if err := k.Run(ctx, b); errors.Is(err, engine.ErrWrongAnswer) {
+			return fmt.Errorf("%s: %w", k.Name, err)
+		}
+	}
+	return nil
 }
 
 // right has a backend compute, and compares its answer with that of the backend cpu.
@@ -65,36 +80,12 @@ func right(compute func(context.Context, backend.Backend) ([]byte, error)) func(
 	}
 }
 
-// inputs returns points, and scalars of full width: the powers of 3, whose digits look random.
+// inputs returns points, and scalars of full width.
 var inputs = sync.OnceValues(func() (pts []bn254.G1Affine, scalars []fr.Element) {
 	_, _, g, _ := bn254.Generators()
-	scalars = make([]fr.Element, max(msmPoints, vector, points))
-	three, power := fr.NewElement(3), fr.One()
-	for range 200 { // the first of them are small
-		power.Mul(&power, &three)
-	}
-	for i := range scalars {
-		scalars[i] = *power.Mul(&power, &three)
-	}
-	return bn254.BatchScalarMultiplicationG1(&g, scalars[:max(msmPoints, points)]), scalars
+	scalars = sum.Scalars(max(vector, points))
+	return bn254.BatchScalarMultiplicationG1(&g, scalars[:points]), scalars
 })
-
-// sum computes an MSM.
-func sum(ctx context.Context, b backend.Backend) (_ []byte, err error) {
-	pts, scalars := inputs()
-	id, err := b.LoadBases(ctx, backend.Bases{Curve: curve, Group: backend.G1, Count: msmPoints, Bytes: layout.Bytes(pts[:msmPoints])})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if freed := b.FreeBases(context.WithoutCancel(ctx), id); err == nil {
-			err = freed
-		}
-	}()
-	in := backend.Input{Bytes: layout.Bytes(scalars[:msmPoints])}
-	out, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: msmPoints, Input: in}})
-	return slices.Concat(out...), err
-}
 
 // transform computes a transform of a vector there and, on a coset, back.
 func transform(ctx context.Context, b backend.Backend) ([]byte, error) {

@@ -72,6 +72,9 @@ func TestAll(t *testing.T) {
 		if err := k.Run(t.Context(), spoiled); !errors.Is(err, engine.ErrWrongAnswer) {
 			t.Errorf("%s, spoiled: %v", k.Name, err)
 		}
+		if err := Test(t.Context(), spoiled); !errors.Is(err, engine.ErrWrongAnswer) {
+			t.Errorf("%s, spoiled: Test finds %v", k.Name, err)
+		}
 	}
 }
 
@@ -88,7 +91,13 @@ func TestNothingStays(t *testing.T) {
 			t.Errorf("%s leaves its bases", k.Name)
 		}
 	}
+	if err := Test(t.Context(), b); err != nil {
+		t.Error(err)
+	}
 	b.Close()
+	if err := Test(t.Context(), b); err != nil {
+		t.Errorf("Test accuses a closed backend: %v", err)
+	}
 	for _, k := range All() {
 		if err := k.Run(t.Context(), b); err == nil || errors.Is(err, engine.ErrWrongAnswer) {
 			t.Errorf("%s on a closed backend: %v", k.Name, err)

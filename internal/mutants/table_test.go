@@ -546,10 +546,11 @@ var mutants = []mutant{
 	{gkr, "layout.WipeElements(v.Field(i))", "layout.WipeElements(v)", "TestGKRKeepsNothing"},
 
 	// prover/internal/solve/solve.go: the door to gnark's solver.
-	{door, "assignment.Guarded(s.System.System), ", "", "TestNoWitnessEndsTheProcess"},
+	{door, "assignment.Guarded(s.System.System, &exit), ", "", "TestNoWitnessEndsTheProcess"},
 	{door, ", solver.WithNbTasks(1))", ")", "TestGnarksSolverIsGuarded"},
-	{door, "solver panicked: %v\", backend.ErrInvalidInput, p)", "solver panicked: %v\", backend.ErrInvalidInput, p)\n\t\t\tpanic(p)",
+	{door, "panicked: %v\", backend.ErrInvalidInput, p), true", "panicked: %v\", backend.ErrInvalidInput, p), true\n\t\t\tpanic(p)",
 		"TestGnarksSolverIsGuarded"},
+	{door, "\tif !returned {", "\tif !returned && false {", "TestGnarksSolverIsLeft"},
 	{door, "if own.Shared {", "if false {", "TestTurns"},
 
 	// arith/calculator.go, arith/session.go, vector/sum.go, vector/program.go: wrong uses that would give

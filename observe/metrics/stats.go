@@ -50,6 +50,7 @@ var (
 	waited = desc("device_wait_seconds_total", "Time that calls waited for a device, added up, since its backend was opened.",
 		"backend", "device")
 	had       = desc("device_calls_total", "Calls that have had a device, since its backend was opened.", "backend", "device")
+	outOfUse  = desc("device_retired", "Whether a backend does not use a device any more, which computes wrongly.", "backend", "device")
 	multiples = desc("device_multiples_bytes", "Bytes of multiples of bases that are on a device.", "backend", "device")
 	stageTime = desc("stage_seconds_total",
 		"Time on devices by stage of the computation, where a backend measures it, since it was opened.", "backend", "stage")
@@ -131,6 +132,7 @@ func collectUsage(to chan<- prometheus.Metric, name string, u backend.Usage) {
 		counter(to, waited, d.Waited.Seconds(), name, at)
 		counter(to, had, float64(d.Calls), name, at)
 		gauge(to, multiples, float64(d.Multiples), name, at)
+		gauge(to, outOfUse, one(d.Retired != ""), name, at)
 	}
 	stages := map[string]float64{}
 	for _, s := range u.Stages {

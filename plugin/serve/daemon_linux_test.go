@@ -144,6 +144,9 @@ func TestDaemonSessions(t *testing.T) {
 	if u := a.Usage(); u.Daemon == nil || u.Daemon.Resident == 0 || u.Daemon.Recognised == 0 || len(u.Devices) != 1 {
 		t.Errorf("usage %+v", u)
 	}
+	if err := a.Test(ctx); err != nil || a.Usage().Devices[0].Retired != "tested" {
+		t.Errorf("after a test of devices: %v, %+v", err, a.Usage())
+	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

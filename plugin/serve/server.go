@@ -164,6 +164,7 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 	go s.watch(b.Done())
 	reply := wire.FromInfo(info)
 	reply.Lanes = true
+	_, reply.Tests = backend.As[backend.Tester](b)
 	if s.session != nil {
 		reply.Digests, reply.SharedMemory = true, uint64(s.session.shared)
 	}
@@ -195,6 +196,24 @@ func (s *server) Ping(ctx context.Context, _ *proto.PingRequest) (*proto.PingRep
 	err := s.guard(func(b backend.Backend) error {
 		reply.Usage = wire.FromUsage(b)
 		return b.Ping(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// Test has the backend test its devices.
+func (s *server) Test(ctx context.Context, _ *proto.TestRequest) (*proto.TestReply, error) {
+	reply := &proto.TestReply{}
+	err := s.guard(func(b backend.Backend) error {
+		t, ok := backend.As[backend.Tester](b)
+		if !ok {
+			return wire.Refused("the backend tests no devices")
+		}
+		err := t.Test(ctx)
+		reply.Usage = wire.FromUsage(b)
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -99,7 +99,11 @@ func (t *test) run(given []string) error {
 // arguments returns the command, without what the user adds. Flags that go test does not know
 // come after the package.
 func (t *test) arguments() []string {
-	args := []string{"go", "test", "-count=1", "-timeout", t.timeout, "-run", t.tests}
+	args := []string{"go", "test", "-count=1"}
+	if t.fake {
+		args = []string{"scripts/test-cuda-fake"}
+	}
+	args = append(args, "-timeout", t.timeout, "-run", t.tests)
 	args = append(args, strings.Fields(t.build)...)
 	args = append(args, strings.Fields(t.in)...)
 	return append(args, strings.Fields(t.flags)...)

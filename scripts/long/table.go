@@ -16,6 +16,7 @@ type test struct {
 	env       []string // variables that it needs
 	first     []string // a command that has to run before
 	cuda      bool     // it needs a GPU, and what scripts/cuda-env needs
+	fake      bool     // it needs what scripts/test-cuda-fake needs
 	keepsLogs bool     // its logs are kept when it fails
 }
 
@@ -96,6 +97,13 @@ var tests = []test{
 		flags: "-probe.full -probe.count 200", env: []string{"PIPPIN_REQUIRE_CXX=1"},
 	},
 	{
+		name: "refusing-card", takes: "3 min",
+		what: "has a card of the fake driver refuse at random, and neighbours take its memory: each call is right, and the card answers" +
+			" within 5 s of the end; -refusing 20m refuses for longer",
+		in: "./backend/cuda", tests: "^TestRefusingCard$", timeout: "2h", build: "-v",
+		flags: "-refusing 3m", record: "-refusing-record", commit: "-refusing-commit", fake: true,
+	},
+	{
 		name: "soak", takes: "2 min",
 		what: "runs 10,000 batches of numbers through a plugin, such as -backend plugin:cuda -plugins FOLDER; the memory of both" +
 			" processes must stay as it is",
@@ -103,10 +111,11 @@ var tests = []test{
 		flags: "-batches 10000", record: "-soak",
 	},
 	{
-		name: "solve-library", takes: "15 min",
-		what: "solves circuits of gnark's library on four curves by pippin's solver and gnark's, each in a process of its own that must" +
-			" not die: right witnesses and spoiled ones; -matrix-cases ECDSA only those whose names begin so",
-		in: "./prover/internal/library", tests: "^TestLibrary$", timeout: "2h", build: "-v",
+		name: "solve-library", takes: "1 h",
+		what: "solves circuits of gnark's library on four curves by pippin's solver and gnark's, each in a separate process that must" +
+			" not die: right witnesses and spoiled ones; goes on where its record ends; -matrix-cases ECDSA only those whose names" +
+			" begin so, -matrix-limit 5m ends each after that",
+		in: "./prover/internal/library", tests: "^TestLibrary$", timeout: "12h", build: "-v",
 		flags: "-matrix", record: "-matrix-record", commit: "-matrix-commit",
 	},
 	{
@@ -115,6 +124,12 @@ var tests = []test{
 			" -plugins FOLDER has another plugin",
 		in: ".", tests: "^TestStorm$", timeout: "20m", build: "-v",
 		flags: "-storm 60s",
+	},
+	{
+		name: "verify-times", takes: "1 min",
+		what: "measures what it costs to verify a proof with one public value, as WithVerify does",
+		in:   "./internal/proofsystem", tests: "^TestVerifyTimes$", timeout: "10m", build: "-v",
+		flags: "-verify-runs 200", record: "-verify-record", commit: "-verify-commit",
 	},
 	{
 		name: "weave", takes: "20 min",

@@ -15,6 +15,8 @@
 //	PIPPIN_WEAVE_CACHE      most bytes of bases that stay with the backend, such
 //	                        as 512MiB or 8GiB (half of the device's memory)
 //	PIPPIN_WEAVE_IDLE       how long unused bases stay there (10m)
+//	PIPPIN_WEAVE_KNOWN      0: backends compute no MSM whose answer is known,
+//	                        by which one that computes wrongly is found
 //	PIPPIN_WEAVE_STRICT     1: MultiExp and ToLagrangeG1 fail where gnark-crypto
 //	                        would otherwise compute in the engine's place, which
 //	                        also has no fall-back then; BatchScalarMultiplication,

@@ -34,6 +34,7 @@ type Backend struct {
 	spaces    map[backend.SpaceID]space
 	lastSpace backend.SpaceID
 	closed    bool
+	tested    atomic.Bool
 	// Arenas counts the attached arenas, Files the loads from a file, Pieces
 	// those of the others.
 	Arenas, Files, Pieces atomic.Int64
@@ -61,10 +62,20 @@ func (b *Backend) Ping(ctx context.Context) error { return backend.Ended(ctx) }
 // Usage implements backend.Metered: what no backend counts, so that it is known
 // again.
 func (b *Backend) Usage() backend.Usage {
+	retired := ""
+	if b.tested.Load() {
+		retired = "tested"
+	}
 	return backend.Usage{
-		Devices: []backend.DeviceUsage{{Busy: time.Minute, Waited: time.Second, Calls: 7, Energy: 1234, Multiples: 4096}},
+		Devices: []backend.DeviceUsage{{Busy: time.Minute, Waited: time.Second, Calls: 7, Energy: 1234, Multiples: 4096, Retired: retired}},
 		Stages:  []backend.StageUsage{{Name: "digest", Busy: time.Hour}},
 	}
+}
+
+// Test implements backend.Tester: it retires the device.
+func (b *Backend) Test(ctx context.Context) error {
+	b.tested.Store(true)
+	return backend.Ended(ctx)
 }
 
 // Done implements backend.Backend: a fake goes only with its process.

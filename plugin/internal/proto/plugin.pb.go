@@ -216,7 +216,9 @@ type OpenReply struct {
 	// Most bytes of arenas that it will map for this host; 0 is no limit.
 	SharedMemory uint64 `protobuf:"varint,7,opt,name=shared_memory,json=sharedMemory,proto3" json:"shared_memory,omitempty"`
 	// It serves lanes.
-	Lanes         bool `protobuf:"varint,8,opt,name=lanes,proto3" json:"lanes,omitempty"`
+	Lanes bool `protobuf:"varint,8,opt,name=lanes,proto3" json:"lanes,omitempty"`
+	// It serves Test.
+	Tests         bool `protobuf:"varint,9,opt,name=tests,proto3" json:"tests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -303,6 +305,13 @@ func (x *OpenReply) GetSharedMemory() uint64 {
 func (x *OpenReply) GetLanes() bool {
 	if x != nil {
 		return x.Lanes
+	}
+	return false
+}
+
+func (x *OpenReply) GetTests() bool {
+	if x != nil {
+		return x.Tests
 	}
 	return false
 }
@@ -687,6 +696,86 @@ func (x *PingReply) GetUsage() *Usage {
 	return nil
 }
 
+type TestRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestRequest) Reset() {
+	*x = TestRequest{}
+	mi := &file_plugin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestRequest) ProtoMessage() {}
+
+func (x *TestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestRequest.ProtoReflect.Descriptor instead.
+func (*TestRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{10}
+}
+
+type TestReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Usage         *Usage                 `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestReply) Reset() {
+	*x = TestReply{}
+	mi := &file_plugin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestReply) ProtoMessage() {}
+
+func (x *TestReply) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestReply.ProtoReflect.Descriptor instead.
+func (*TestReply) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TestReply) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 // Usage mirrors backend.Usage; times are in nanoseconds.
 type Usage struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -700,7 +789,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +801,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +814,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Usage) GetDevices() []*DeviceUsage {
@@ -762,7 +851,7 @@ type DaemonUsage struct {
 
 func (x *DaemonUsage) Reset() {
 	*x = DaemonUsage{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +863,7 @@ func (x *DaemonUsage) String() string {
 func (*DaemonUsage) ProtoMessage() {}
 
 func (x *DaemonUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +876,7 @@ func (x *DaemonUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonUsage.ProtoReflect.Descriptor instead.
 func (*DaemonUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DaemonUsage) GetSessions() uint32 {
@@ -833,14 +922,16 @@ type DeviceUsage struct {
 	// In millijoules, since the device's driver was loaded; 0 is not known.
 	Energy uint64 `protobuf:"varint,4,opt,name=energy,proto3" json:"energy,omitempty"`
 	// Bytes of multiples of bases that are there at the moment.
-	Multiples     uint64 `protobuf:"varint,5,opt,name=multiples,proto3" json:"multiples,omitempty"`
+	Multiples uint64 `protobuf:"varint,5,opt,name=multiples,proto3" json:"multiples,omitempty"`
+	// Why it is not used any more; empty while it is.
+	Retired       string `protobuf:"bytes,6,opt,name=retired,proto3" json:"retired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeviceUsage) Reset() {
 	*x = DeviceUsage{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +943,7 @@ func (x *DeviceUsage) String() string {
 func (*DeviceUsage) ProtoMessage() {}
 
 func (x *DeviceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +956,7 @@ func (x *DeviceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceUsage.ProtoReflect.Descriptor instead.
 func (*DeviceUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeviceUsage) GetBusy() uint64 {
@@ -903,6 +994,13 @@ func (x *DeviceUsage) GetMultiples() uint64 {
 	return 0
 }
 
+func (x *DeviceUsage) GetRetired() string {
+	if x != nil {
+		return x.Retired
+	}
+	return ""
+}
+
 type StageUsage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -913,7 +1011,7 @@ type StageUsage struct {
 
 func (x *StageUsage) Reset() {
 	*x = StageUsage{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +1023,7 @@ func (x *StageUsage) String() string {
 func (*StageUsage) ProtoMessage() {}
 
 func (x *StageUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1036,7 @@ func (x *StageUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageUsage.ProtoReflect.Descriptor instead.
 func (*StageUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StageUsage) GetName() string {
@@ -967,7 +1065,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1077,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1090,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AttachRequest) GetArena() uint64 {
@@ -1024,7 +1122,7 @@ type AttachReply struct {
 
 func (x *AttachReply) Reset() {
 	*x = AttachReply{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +1134,7 @@ func (x *AttachReply) String() string {
 func (*AttachReply) ProtoMessage() {}
 
 func (x *AttachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +1147,7 @@ func (x *AttachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachReply.ProtoReflect.Descriptor instead.
 func (*AttachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 type DetachRequest struct {
@@ -1061,7 +1159,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1171,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1184,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DetachRequest) GetArena() uint64 {
@@ -1104,7 +1202,7 @@ type DetachReply struct {
 
 func (x *DetachReply) Reset() {
 	*x = DetachReply{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1214,7 @@ func (x *DetachReply) String() string {
 func (*DetachReply) ProtoMessage() {}
 
 func (x *DetachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1227,7 @@ func (x *DetachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachReply.ProtoReflect.Descriptor instead.
 func (*DetachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 type LoadRequest struct {
@@ -1146,7 +1244,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1256,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1269,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LoadRequest) GetStep() isLoadRequest_Step {
@@ -1249,7 +1347,7 @@ type LoadHeader struct {
 
 func (x *LoadHeader) Reset() {
 	*x = LoadHeader{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1359,7 @@ func (x *LoadHeader) String() string {
 func (*LoadHeader) ProtoMessage() {}
 
 func (x *LoadHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1372,7 @@ func (x *LoadHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadHeader.ProtoReflect.Descriptor instead.
 func (*LoadHeader) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LoadHeader) GetCurve() uint32 {
@@ -1337,7 +1435,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1447,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1460,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FileSource) GetId() uint64 {
@@ -1387,7 +1485,7 @@ type LoadAbort struct {
 
 func (x *LoadAbort) Reset() {
 	*x = LoadAbort{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1497,7 @@ func (x *LoadAbort) String() string {
 func (*LoadAbort) ProtoMessage() {}
 
 func (x *LoadAbort) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1510,7 @@ func (x *LoadAbort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAbort.ProtoReflect.Descriptor instead.
 func (*LoadAbort) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 type LoadReply struct {
@@ -1429,7 +1527,7 @@ type LoadReply struct {
 
 func (x *LoadReply) Reset() {
 	*x = LoadReply{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1539,7 @@ func (x *LoadReply) String() string {
 func (*LoadReply) ProtoMessage() {}
 
 func (x *LoadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1552,7 @@ func (x *LoadReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReply.ProtoReflect.Descriptor instead.
 func (*LoadReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LoadReply) GetStep() isLoadReply_Step {
@@ -1523,7 +1621,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1633,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1646,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 type FreeBasesRequest struct {
@@ -1560,7 +1658,7 @@ type FreeBasesRequest struct {
 
 func (x *FreeBasesRequest) Reset() {
 	*x = FreeBasesRequest{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1670,7 @@ func (x *FreeBasesRequest) String() string {
 func (*FreeBasesRequest) ProtoMessage() {}
 
 func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1683,7 @@ func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesRequest.ProtoReflect.Descriptor instead.
 func (*FreeBasesRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FreeBasesRequest) GetBases() uint64 {
@@ -1603,7 +1701,7 @@ type FreeBasesReply struct {
 
 func (x *FreeBasesReply) Reset() {
 	*x = FreeBasesReply{}
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1713,7 @@ func (x *FreeBasesReply) String() string {
 func (*FreeBasesReply) ProtoMessage() {}
 
 func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1726,7 @@ func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesReply.ProtoReflect.Descriptor instead.
 func (*FreeBasesReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 type NewSpaceRequest struct {
@@ -1641,7 +1739,7 @@ type NewSpaceRequest struct {
 
 func (x *NewSpaceRequest) Reset() {
 	*x = NewSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1751,7 @@ func (x *NewSpaceRequest) String() string {
 func (*NewSpaceRequest) ProtoMessage() {}
 
 func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1764,7 @@ func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceRequest.ProtoReflect.Descriptor instead.
 func (*NewSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NewSpaceRequest) GetElement() *Element {
@@ -1692,7 +1790,7 @@ type NewSpaceReply struct {
 
 func (x *NewSpaceReply) Reset() {
 	*x = NewSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1802,7 @@ func (x *NewSpaceReply) String() string {
 func (*NewSpaceReply) ProtoMessage() {}
 
 func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1815,7 @@ func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceReply.ProtoReflect.Descriptor instead.
 func (*NewSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{27}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NewSpaceReply) GetSpace() uint64 {
@@ -1736,7 +1834,7 @@ type FreeSpaceRequest struct {
 
 func (x *FreeSpaceRequest) Reset() {
 	*x = FreeSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +1846,7 @@ func (x *FreeSpaceRequest) String() string {
 func (*FreeSpaceRequest) ProtoMessage() {}
 
 func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +1859,7 @@ func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceRequest.ProtoReflect.Descriptor instead.
 func (*FreeSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{28}
+	return file_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FreeSpaceRequest) GetSpace() uint64 {
@@ -1779,7 +1877,7 @@ type FreeSpaceReply struct {
 
 func (x *FreeSpaceReply) Reset() {
 	*x = FreeSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1889,7 @@ func (x *FreeSpaceReply) String() string {
 func (*FreeSpaceReply) ProtoMessage() {}
 
 func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1902,7 @@ func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceReply.ProtoReflect.Descriptor instead.
 func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{29}
+	return file_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 type RunRequest struct {
@@ -1821,7 +1919,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1931,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1944,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{30}
+	return file_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RunRequest) GetCall() uint64 {
@@ -1887,7 +1985,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1997,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2010,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{31}
+	return file_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Place) GetStep() uint32 {
@@ -1947,7 +2045,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1959,7 +2057,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1972,7 +2070,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{32}
+	return file_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RunReply) GetAnswers() [][]byte {
@@ -1991,7 +2089,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2101,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2114,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{33}
+	return file_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -2035,7 +2133,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2047,7 +2145,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2060,7 +2158,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{34}
+	return file_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -2078,7 +2176,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2188,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2201,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{35}
+	return file_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 type CloseReply struct {
@@ -2114,7 +2212,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2224,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2237,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{36}
+	return file_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 type LaneRequest struct {
@@ -2154,7 +2252,7 @@ type LaneRequest struct {
 
 func (x *LaneRequest) Reset() {
 	*x = LaneRequest{}
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2264,7 @@ func (x *LaneRequest) String() string {
 func (*LaneRequest) ProtoMessage() {}
 
 func (x *LaneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2277,7 @@ func (x *LaneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneRequest.ProtoReflect.Descriptor instead.
 func (*LaneRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{37}
+	return file_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LaneRequest) GetCalls() *Region {
@@ -2204,7 +2302,7 @@ type LaneReply struct {
 
 func (x *LaneReply) Reset() {
 	*x = LaneReply{}
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2314,7 @@ func (x *LaneReply) String() string {
 func (*LaneReply) ProtoMessage() {}
 
 func (x *LaneReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2327,7 @@ func (x *LaneReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneReply.ProtoReflect.Descriptor instead.
 func (*LaneReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{38}
+	return file_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 type LaneAnswer struct {
@@ -2244,7 +2342,7 @@ type LaneAnswer struct {
 
 func (x *LaneAnswer) Reset() {
 	*x = LaneAnswer{}
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2354,7 @@ func (x *LaneAnswer) String() string {
 func (*LaneAnswer) ProtoMessage() {}
 
 func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2367,7 @@ func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneAnswer.ProtoReflect.Descriptor instead.
 func (*LaneAnswer) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{39}
+	return file_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LaneAnswer) GetAnswers() [][]byte {
@@ -2298,7 +2396,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2408,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2421,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{40}
+	return file_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -2350,7 +2448,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x04R\x06length\"*\n" +
 	"\vOpenRequest\x12\x1b\n" +
-	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\xa3\x02\n" +
+	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\xb9\x02\n" +
 	"\tOpenReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
@@ -2359,7 +2457,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v4.BuildR\x05build\x12\x18\n" +
 	"\adigests\x18\x06 \x01(\bR\adigests\x12#\n" +
 	"\rshared_memory\x18\a \x01(\x04R\fsharedMemory\x12\x14\n" +
-	"\x05lanes\x18\b \x01(\bR\x05lanes\"Q\n" +
+	"\x05lanes\x18\b \x01(\bR\x05lanes\x12\x14\n" +
+	"\x05tests\x18\t \x01(\bR\x05tests\"Q\n" +
 	"\x05Build\x12\x16\n" +
 	"\x06module\x18\x01 \x01(\tR\x06module\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
@@ -2382,6 +2481,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"\r\n" +
 	"\vPingRequest\":\n" +
 	"\tPingReply\x12-\n" +
+	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v4.UsageR\x05usage\"\r\n" +
+	"\vTestRequest\":\n" +
+	"\tTestReply\x12-\n" +
 	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v4.UsageR\x05usage\"\xad\x01\n" +
 	"\x05Usage\x127\n" +
 	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v4.DeviceUsageR\adevices\x124\n" +
@@ -2394,13 +2496,14 @@ const file_plugin_proto_rawDesc = "" +
 	"\awaiting\x18\x04 \x01(\rR\awaiting\x12\x1e\n" +
 	"\n" +
 	"recognised\x18\x05 \x01(\x04R\n" +
-	"recognised\"\x85\x01\n" +
+	"recognised\"\x9f\x01\n" +
 	"\vDeviceUsage\x12\x12\n" +
 	"\x04busy\x18\x01 \x01(\x04R\x04busy\x12\x16\n" +
 	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x14\n" +
 	"\x05calls\x18\x03 \x01(\x04R\x05calls\x12\x16\n" +
 	"\x06energy\x18\x04 \x01(\x04R\x06energy\x12\x1c\n" +
-	"\tmultiples\x18\x05 \x01(\x04R\tmultiples\"4\n" +
+	"\tmultiples\x18\x05 \x01(\x04R\tmultiples\x12\x18\n" +
+	"\aretired\x18\x06 \x01(\tR\aretired\"4\n" +
 	"\n" +
 	"StageUsage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -2488,10 +2591,11 @@ const file_plugin_proto_rawDesc = "" +
 	"\x12KIND_INVALID_INPUT\x10\x06\x12\x11\n" +
 	"\rKIND_CANCELED\x10\a\x12\x1a\n" +
 	"\x16KIND_DEADLINE_EXCEEDED\x10\b\x12\x11\n" +
-	"\rKIND_INTERNAL\x10\t2\xfe\x06\n" +
+	"\rKIND_INTERNAL\x10\t2\xc2\a\n" +
 	"\aBackend\x12B\n" +
 	"\x04Open\x12\x1d.pippin.plugin.v4.OpenRequest\x1a\x1b.pippin.plugin.v4.OpenReply\x12B\n" +
-	"\x04Ping\x12\x1d.pippin.plugin.v4.PingRequest\x1a\x1b.pippin.plugin.v4.PingReply\x12H\n" +
+	"\x04Ping\x12\x1d.pippin.plugin.v4.PingRequest\x1a\x1b.pippin.plugin.v4.PingReply\x12B\n" +
+	"\x04Test\x12\x1d.pippin.plugin.v4.TestRequest\x1a\x1b.pippin.plugin.v4.TestReply\x12H\n" +
 	"\x06Attach\x12\x1f.pippin.plugin.v4.AttachRequest\x1a\x1d.pippin.plugin.v4.AttachReply\x12H\n" +
 	"\x06Detach\x12\x1f.pippin.plugin.v4.DetachRequest\x1a\x1d.pippin.plugin.v4.DetachReply\x12K\n" +
 	"\tLoadBases\x12\x1d.pippin.plugin.v4.LoadRequest\x1a\x1b.pippin.plugin.v4.LoadReply(\x010\x01\x12Q\n" +
@@ -2516,7 +2620,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v4.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v4.Region
@@ -2529,37 +2633,39 @@ var file_plugin_proto_goTypes = []any{
 	(*Device)(nil),           // 8: pippin.plugin.v4.Device
 	(*PingRequest)(nil),      // 9: pippin.plugin.v4.PingRequest
 	(*PingReply)(nil),        // 10: pippin.plugin.v4.PingReply
-	(*Usage)(nil),            // 11: pippin.plugin.v4.Usage
-	(*DaemonUsage)(nil),      // 12: pippin.plugin.v4.DaemonUsage
-	(*DeviceUsage)(nil),      // 13: pippin.plugin.v4.DeviceUsage
-	(*StageUsage)(nil),       // 14: pippin.plugin.v4.StageUsage
-	(*AttachRequest)(nil),    // 15: pippin.plugin.v4.AttachRequest
-	(*AttachReply)(nil),      // 16: pippin.plugin.v4.AttachReply
-	(*DetachRequest)(nil),    // 17: pippin.plugin.v4.DetachRequest
-	(*DetachReply)(nil),      // 18: pippin.plugin.v4.DetachReply
-	(*LoadRequest)(nil),      // 19: pippin.plugin.v4.LoadRequest
-	(*LoadHeader)(nil),       // 20: pippin.plugin.v4.LoadHeader
-	(*FileSource)(nil),       // 21: pippin.plugin.v4.FileSource
-	(*LoadAbort)(nil),        // 22: pippin.plugin.v4.LoadAbort
-	(*LoadReply)(nil),        // 23: pippin.plugin.v4.LoadReply
-	(*Wanted)(nil),           // 24: pippin.plugin.v4.Wanted
-	(*FreeBasesRequest)(nil), // 25: pippin.plugin.v4.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 26: pippin.plugin.v4.FreeBasesReply
-	(*NewSpaceRequest)(nil),  // 27: pippin.plugin.v4.NewSpaceRequest
-	(*NewSpaceReply)(nil),    // 28: pippin.plugin.v4.NewSpaceReply
-	(*FreeSpaceRequest)(nil), // 29: pippin.plugin.v4.FreeSpaceRequest
-	(*FreeSpaceReply)(nil),   // 30: pippin.plugin.v4.FreeSpaceReply
-	(*RunRequest)(nil),       // 31: pippin.plugin.v4.RunRequest
-	(*Place)(nil),            // 32: pippin.plugin.v4.Place
-	(*RunReply)(nil),         // 33: pippin.plugin.v4.RunReply
-	(*CancelRequest)(nil),    // 34: pippin.plugin.v4.CancelRequest
-	(*CancelReply)(nil),      // 35: pippin.plugin.v4.CancelReply
-	(*CloseRequest)(nil),     // 36: pippin.plugin.v4.CloseRequest
-	(*CloseReply)(nil),       // 37: pippin.plugin.v4.CloseReply
-	(*LaneRequest)(nil),      // 38: pippin.plugin.v4.LaneRequest
-	(*LaneReply)(nil),        // 39: pippin.plugin.v4.LaneReply
-	(*LaneAnswer)(nil),       // 40: pippin.plugin.v4.LaneAnswer
-	(*Failure)(nil),          // 41: pippin.plugin.v4.Failure
+	(*TestRequest)(nil),      // 11: pippin.plugin.v4.TestRequest
+	(*TestReply)(nil),        // 12: pippin.plugin.v4.TestReply
+	(*Usage)(nil),            // 13: pippin.plugin.v4.Usage
+	(*DaemonUsage)(nil),      // 14: pippin.plugin.v4.DaemonUsage
+	(*DeviceUsage)(nil),      // 15: pippin.plugin.v4.DeviceUsage
+	(*StageUsage)(nil),       // 16: pippin.plugin.v4.StageUsage
+	(*AttachRequest)(nil),    // 17: pippin.plugin.v4.AttachRequest
+	(*AttachReply)(nil),      // 18: pippin.plugin.v4.AttachReply
+	(*DetachRequest)(nil),    // 19: pippin.plugin.v4.DetachRequest
+	(*DetachReply)(nil),      // 20: pippin.plugin.v4.DetachReply
+	(*LoadRequest)(nil),      // 21: pippin.plugin.v4.LoadRequest
+	(*LoadHeader)(nil),       // 22: pippin.plugin.v4.LoadHeader
+	(*FileSource)(nil),       // 23: pippin.plugin.v4.FileSource
+	(*LoadAbort)(nil),        // 24: pippin.plugin.v4.LoadAbort
+	(*LoadReply)(nil),        // 25: pippin.plugin.v4.LoadReply
+	(*Wanted)(nil),           // 26: pippin.plugin.v4.Wanted
+	(*FreeBasesRequest)(nil), // 27: pippin.plugin.v4.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 28: pippin.plugin.v4.FreeBasesReply
+	(*NewSpaceRequest)(nil),  // 29: pippin.plugin.v4.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 30: pippin.plugin.v4.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 31: pippin.plugin.v4.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 32: pippin.plugin.v4.FreeSpaceReply
+	(*RunRequest)(nil),       // 33: pippin.plugin.v4.RunRequest
+	(*Place)(nil),            // 34: pippin.plugin.v4.Place
+	(*RunReply)(nil),         // 35: pippin.plugin.v4.RunReply
+	(*CancelRequest)(nil),    // 36: pippin.plugin.v4.CancelRequest
+	(*CancelReply)(nil),      // 37: pippin.plugin.v4.CancelReply
+	(*CloseRequest)(nil),     // 38: pippin.plugin.v4.CloseRequest
+	(*CloseReply)(nil),       // 39: pippin.plugin.v4.CloseReply
+	(*LaneRequest)(nil),      // 40: pippin.plugin.v4.LaneRequest
+	(*LaneReply)(nil),        // 41: pippin.plugin.v4.LaneReply
+	(*LaneAnswer)(nil),       // 42: pippin.plugin.v4.LaneAnswer
+	(*Failure)(nil),          // 43: pippin.plugin.v4.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	8,  // 0: pippin.plugin.v4.OpenReply.devices:type_name -> pippin.plugin.v4.Device
@@ -2567,52 +2673,55 @@ var file_plugin_proto_depIdxs = []int32{
 	4,  // 2: pippin.plugin.v4.OpenReply.build:type_name -> pippin.plugin.v4.Build
 	6,  // 3: pippin.plugin.v4.Capabilities.msm:type_name -> pippin.plugin.v4.CurveGroup
 	7,  // 4: pippin.plugin.v4.Capabilities.elements:type_name -> pippin.plugin.v4.Element
-	11, // 5: pippin.plugin.v4.PingReply.usage:type_name -> pippin.plugin.v4.Usage
-	13, // 6: pippin.plugin.v4.Usage.devices:type_name -> pippin.plugin.v4.DeviceUsage
-	14, // 7: pippin.plugin.v4.Usage.stages:type_name -> pippin.plugin.v4.StageUsage
-	12, // 8: pippin.plugin.v4.Usage.daemon:type_name -> pippin.plugin.v4.DaemonUsage
-	20, // 9: pippin.plugin.v4.LoadRequest.header:type_name -> pippin.plugin.v4.LoadHeader
-	1,  // 10: pippin.plugin.v4.LoadRequest.chunk:type_name -> pippin.plugin.v4.Region
-	22, // 11: pippin.plugin.v4.LoadRequest.abort:type_name -> pippin.plugin.v4.LoadAbort
-	21, // 12: pippin.plugin.v4.LoadHeader.file:type_name -> pippin.plugin.v4.FileSource
-	24, // 13: pippin.plugin.v4.LoadReply.wanted:type_name -> pippin.plugin.v4.Wanted
-	7,  // 14: pippin.plugin.v4.NewSpaceRequest.element:type_name -> pippin.plugin.v4.Element
-	32, // 15: pippin.plugin.v4.RunRequest.places:type_name -> pippin.plugin.v4.Place
-	1,  // 16: pippin.plugin.v4.Place.bytes:type_name -> pippin.plugin.v4.Region
-	1,  // 17: pippin.plugin.v4.Place.progress:type_name -> pippin.plugin.v4.Region
-	1,  // 18: pippin.plugin.v4.LaneRequest.calls:type_name -> pippin.plugin.v4.Region
-	1,  // 19: pippin.plugin.v4.LaneRequest.answers:type_name -> pippin.plugin.v4.Region
-	41, // 20: pippin.plugin.v4.LaneAnswer.failure:type_name -> pippin.plugin.v4.Failure
-	0,  // 21: pippin.plugin.v4.Failure.kinds:type_name -> pippin.plugin.v4.Kind
-	2,  // 22: pippin.plugin.v4.Backend.Open:input_type -> pippin.plugin.v4.OpenRequest
-	9,  // 23: pippin.plugin.v4.Backend.Ping:input_type -> pippin.plugin.v4.PingRequest
-	15, // 24: pippin.plugin.v4.Backend.Attach:input_type -> pippin.plugin.v4.AttachRequest
-	17, // 25: pippin.plugin.v4.Backend.Detach:input_type -> pippin.plugin.v4.DetachRequest
-	19, // 26: pippin.plugin.v4.Backend.LoadBases:input_type -> pippin.plugin.v4.LoadRequest
-	25, // 27: pippin.plugin.v4.Backend.FreeBases:input_type -> pippin.plugin.v4.FreeBasesRequest
-	27, // 28: pippin.plugin.v4.Backend.NewSpace:input_type -> pippin.plugin.v4.NewSpaceRequest
-	29, // 29: pippin.plugin.v4.Backend.FreeSpace:input_type -> pippin.plugin.v4.FreeSpaceRequest
-	31, // 30: pippin.plugin.v4.Backend.Run:input_type -> pippin.plugin.v4.RunRequest
-	34, // 31: pippin.plugin.v4.Backend.Cancel:input_type -> pippin.plugin.v4.CancelRequest
-	38, // 32: pippin.plugin.v4.Backend.Lane:input_type -> pippin.plugin.v4.LaneRequest
-	36, // 33: pippin.plugin.v4.Backend.Close:input_type -> pippin.plugin.v4.CloseRequest
-	3,  // 34: pippin.plugin.v4.Backend.Open:output_type -> pippin.plugin.v4.OpenReply
-	10, // 35: pippin.plugin.v4.Backend.Ping:output_type -> pippin.plugin.v4.PingReply
-	16, // 36: pippin.plugin.v4.Backend.Attach:output_type -> pippin.plugin.v4.AttachReply
-	18, // 37: pippin.plugin.v4.Backend.Detach:output_type -> pippin.plugin.v4.DetachReply
-	23, // 38: pippin.plugin.v4.Backend.LoadBases:output_type -> pippin.plugin.v4.LoadReply
-	26, // 39: pippin.plugin.v4.Backend.FreeBases:output_type -> pippin.plugin.v4.FreeBasesReply
-	28, // 40: pippin.plugin.v4.Backend.NewSpace:output_type -> pippin.plugin.v4.NewSpaceReply
-	30, // 41: pippin.plugin.v4.Backend.FreeSpace:output_type -> pippin.plugin.v4.FreeSpaceReply
-	33, // 42: pippin.plugin.v4.Backend.Run:output_type -> pippin.plugin.v4.RunReply
-	35, // 43: pippin.plugin.v4.Backend.Cancel:output_type -> pippin.plugin.v4.CancelReply
-	39, // 44: pippin.plugin.v4.Backend.Lane:output_type -> pippin.plugin.v4.LaneReply
-	37, // 45: pippin.plugin.v4.Backend.Close:output_type -> pippin.plugin.v4.CloseReply
-	34, // [34:46] is the sub-list for method output_type
-	22, // [22:34] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	13, // 5: pippin.plugin.v4.PingReply.usage:type_name -> pippin.plugin.v4.Usage
+	13, // 6: pippin.plugin.v4.TestReply.usage:type_name -> pippin.plugin.v4.Usage
+	15, // 7: pippin.plugin.v4.Usage.devices:type_name -> pippin.plugin.v4.DeviceUsage
+	16, // 8: pippin.plugin.v4.Usage.stages:type_name -> pippin.plugin.v4.StageUsage
+	14, // 9: pippin.plugin.v4.Usage.daemon:type_name -> pippin.plugin.v4.DaemonUsage
+	22, // 10: pippin.plugin.v4.LoadRequest.header:type_name -> pippin.plugin.v4.LoadHeader
+	1,  // 11: pippin.plugin.v4.LoadRequest.chunk:type_name -> pippin.plugin.v4.Region
+	24, // 12: pippin.plugin.v4.LoadRequest.abort:type_name -> pippin.plugin.v4.LoadAbort
+	23, // 13: pippin.plugin.v4.LoadHeader.file:type_name -> pippin.plugin.v4.FileSource
+	26, // 14: pippin.plugin.v4.LoadReply.wanted:type_name -> pippin.plugin.v4.Wanted
+	7,  // 15: pippin.plugin.v4.NewSpaceRequest.element:type_name -> pippin.plugin.v4.Element
+	34, // 16: pippin.plugin.v4.RunRequest.places:type_name -> pippin.plugin.v4.Place
+	1,  // 17: pippin.plugin.v4.Place.bytes:type_name -> pippin.plugin.v4.Region
+	1,  // 18: pippin.plugin.v4.Place.progress:type_name -> pippin.plugin.v4.Region
+	1,  // 19: pippin.plugin.v4.LaneRequest.calls:type_name -> pippin.plugin.v4.Region
+	1,  // 20: pippin.plugin.v4.LaneRequest.answers:type_name -> pippin.plugin.v4.Region
+	43, // 21: pippin.plugin.v4.LaneAnswer.failure:type_name -> pippin.plugin.v4.Failure
+	0,  // 22: pippin.plugin.v4.Failure.kinds:type_name -> pippin.plugin.v4.Kind
+	2,  // 23: pippin.plugin.v4.Backend.Open:input_type -> pippin.plugin.v4.OpenRequest
+	9,  // 24: pippin.plugin.v4.Backend.Ping:input_type -> pippin.plugin.v4.PingRequest
+	11, // 25: pippin.plugin.v4.Backend.Test:input_type -> pippin.plugin.v4.TestRequest
+	17, // 26: pippin.plugin.v4.Backend.Attach:input_type -> pippin.plugin.v4.AttachRequest
+	19, // 27: pippin.plugin.v4.Backend.Detach:input_type -> pippin.plugin.v4.DetachRequest
+	21, // 28: pippin.plugin.v4.Backend.LoadBases:input_type -> pippin.plugin.v4.LoadRequest
+	27, // 29: pippin.plugin.v4.Backend.FreeBases:input_type -> pippin.plugin.v4.FreeBasesRequest
+	29, // 30: pippin.plugin.v4.Backend.NewSpace:input_type -> pippin.plugin.v4.NewSpaceRequest
+	31, // 31: pippin.plugin.v4.Backend.FreeSpace:input_type -> pippin.plugin.v4.FreeSpaceRequest
+	33, // 32: pippin.plugin.v4.Backend.Run:input_type -> pippin.plugin.v4.RunRequest
+	36, // 33: pippin.plugin.v4.Backend.Cancel:input_type -> pippin.plugin.v4.CancelRequest
+	40, // 34: pippin.plugin.v4.Backend.Lane:input_type -> pippin.plugin.v4.LaneRequest
+	38, // 35: pippin.plugin.v4.Backend.Close:input_type -> pippin.plugin.v4.CloseRequest
+	3,  // 36: pippin.plugin.v4.Backend.Open:output_type -> pippin.plugin.v4.OpenReply
+	10, // 37: pippin.plugin.v4.Backend.Ping:output_type -> pippin.plugin.v4.PingReply
+	12, // 38: pippin.plugin.v4.Backend.Test:output_type -> pippin.plugin.v4.TestReply
+	18, // 39: pippin.plugin.v4.Backend.Attach:output_type -> pippin.plugin.v4.AttachReply
+	20, // 40: pippin.plugin.v4.Backend.Detach:output_type -> pippin.plugin.v4.DetachReply
+	25, // 41: pippin.plugin.v4.Backend.LoadBases:output_type -> pippin.plugin.v4.LoadReply
+	28, // 42: pippin.plugin.v4.Backend.FreeBases:output_type -> pippin.plugin.v4.FreeBasesReply
+	30, // 43: pippin.plugin.v4.Backend.NewSpace:output_type -> pippin.plugin.v4.NewSpaceReply
+	32, // 44: pippin.plugin.v4.Backend.FreeSpace:output_type -> pippin.plugin.v4.FreeSpaceReply
+	35, // 45: pippin.plugin.v4.Backend.Run:output_type -> pippin.plugin.v4.RunReply
+	37, // 46: pippin.plugin.v4.Backend.Cancel:output_type -> pippin.plugin.v4.CancelReply
+	41, // 47: pippin.plugin.v4.Backend.Lane:output_type -> pippin.plugin.v4.LaneReply
+	39, // 48: pippin.plugin.v4.Backend.Close:output_type -> pippin.plugin.v4.CloseReply
+	36, // [36:49] is the sub-list for method output_type
+	23, // [23:36] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -2620,12 +2729,12 @@ func file_plugin_proto_init() {
 	if File_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_msgTypes[18].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[20].OneofWrappers = []any{
 		(*LoadRequest_Header)(nil),
 		(*LoadRequest_Chunk)(nil),
 		(*LoadRequest_Abort)(nil),
 	}
-	file_plugin_proto_msgTypes[22].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[24].OneofWrappers = []any{
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
 		(*LoadReply_Wanted)(nil),
@@ -2636,7 +2745,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Backend_Open_FullMethodName      = "/pippin.plugin.v4.Backend/Open"
 	Backend_Ping_FullMethodName      = "/pippin.plugin.v4.Backend/Ping"
+	Backend_Test_FullMethodName      = "/pippin.plugin.v4.Backend/Test"
 	Backend_Attach_FullMethodName    = "/pippin.plugin.v4.Backend/Attach"
 	Backend_Detach_FullMethodName    = "/pippin.plugin.v4.Backend/Detach"
 	Backend_LoadBases_FullMethodName = "/pippin.plugin.v4.Backend/LoadBases"
@@ -50,6 +51,9 @@ type BackendClient interface {
 	// Ping is answered at once, whatever is being computed; until Open has
 	// succeeded it fails.
 	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingReply, error)
+	// Test has each device compute something whose answer the plugin knows; one that answers
+	// wrongly is retired, and the usage says so.
+	Test(ctx context.Context, in *TestRequest, opts ...grpc.CallOption) (*TestReply, error)
 	// Attach maps an arena whose descriptor was sent under the same id.
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachReply, error)
 	// Detach unmaps an arena once the calls that read it have ended.
@@ -98,6 +102,16 @@ func (c *backendClient) Ping(ctx context.Context, in *PingRequest, opts ...grpc.
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PingReply)
 	err := c.cc.Invoke(ctx, Backend_Ping_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *backendClient) Test(ctx context.Context, in *TestRequest, opts ...grpc.CallOption) (*TestReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TestReply)
+	err := c.cc.Invoke(ctx, Backend_Test_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +231,9 @@ type BackendServer interface {
 	// Ping is answered at once, whatever is being computed; until Open has
 	// succeeded it fails.
 	Ping(context.Context, *PingRequest) (*PingReply, error)
+	// Test has each device compute something whose answer the plugin knows; one that answers
+	// wrongly is retired, and the usage says so.
+	Test(context.Context, *TestRequest) (*TestReply, error)
 	// Attach maps an arena whose descriptor was sent under the same id.
 	Attach(context.Context, *AttachRequest) (*AttachReply, error)
 	// Detach unmaps an arena once the calls that read it have ended.
@@ -256,6 +273,9 @@ func (UnimplementedBackendServer) Open(context.Context, *OpenRequest) (*OpenRepl
 }
 func (UnimplementedBackendServer) Ping(context.Context, *PingRequest) (*PingReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Ping not implemented")
+}
+func (UnimplementedBackendServer) Test(context.Context, *TestRequest) (*TestReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Test not implemented")
 }
 func (UnimplementedBackendServer) Attach(context.Context, *AttachRequest) (*AttachReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Attach not implemented")
@@ -340,6 +360,24 @@ func _Backend_Ping_Handler(srv interface{}, ctx context.Context, dec func(interf
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(BackendServer).Ping(ctx, req.(*PingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Backend_Test_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TestRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServer).Test(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backend_Test_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServer).Test(ctx, req.(*TestRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -527,6 +565,10 @@ var Backend_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Ping",
 			Handler:    _Backend_Ping_Handler,
+		},
+		{
+			MethodName: "Test",
+			Handler:    _Backend_Test_Handler,
 		},
 		{
 			MethodName: "Attach",

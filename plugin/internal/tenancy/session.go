@@ -38,6 +38,7 @@ var (
 	_ backend.Backend  = (*Session)(nil)
 	_ backend.Programs = (*Session)(nil)
 	_ backend.Metered  = (*Session)(nil)
+	_ backend.Tester   = (*Session)(nil)
 )
 
 // Open opens a session of a user. Files and memory of different users are kept apart. quota bounds
@@ -89,7 +90,32 @@ func (s *Session) Usage() backend.Usage {
 	if len(u.Devices) > 0 {
 		u.Devices[0] = had
 	}
+	if m, ok := backend.As[backend.Metered](s.s.b); ok {
+		of := m.Usage().Devices
+		for i := range min(len(of), len(u.Devices)) {
+			u.Devices[i].Retired = of[i].Retired
+		}
+	}
 	return u
+}
+
+// Test implements backend.Tester, in a turn of the session.
+func (s *Session) Test(ctx context.Context) error {
+	end, err := s.kept.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	t, ok := backend.As[backend.Tester](s.s.b)
+	if !ok {
+		return fmt.Errorf("%w: tests of devices", backend.ErrUnsupported)
+	}
+	during, leave, err := s.s.turns.enter(ctx, s.queue)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return t.Test(during)
 }
 
 // AttachArena shows shared memory to the backend, if that wants to see it; see serve.ArenaUser.

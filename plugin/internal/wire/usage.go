@@ -22,6 +22,7 @@ func FromUsage(b backend.Backend) *proto.Usage {
 	for _, d := range u.Devices {
 		reply.Devices = append(reply.Devices, &proto.DeviceUsage{
 			Busy: uint64(d.Busy), Waited: uint64(d.Waited), Calls: d.Calls, Energy: d.Energy, Multiples: uint64(d.Multiples),
+			Retired: d.Retired,
 		})
 	}
 	for _, s := range u.Stages {
@@ -43,6 +44,7 @@ func ToUsage(r *proto.Usage) (u backend.Usage) {
 		u.Devices = append(u.Devices, backend.DeviceUsage{
 			Busy: nanoseconds(d.GetBusy()), Waited: nanoseconds(d.GetWaited()), Calls: d.GetCalls(),
 			Energy: d.GetEnergy(), Multiples: bytesOf(d.GetMultiples()),
+			Retired: text.Line(d.GetRetired(), maxName),
 		})
 	}
 	for _, s := range r.GetStages()[:min(len(r.GetStages()), maxStages)] {

@@ -203,6 +203,7 @@ type run[S limbs, PS curves.Scalar[S]] struct {
 	tables       []*table // by blueprint, of those that are lookups
 	gkrs         []gkr    // by blueprint
 	own          *Blueprints
+	exit         Exit
 	hints        []hint[S, PS]
 	q            *big.Int
 	reducer[S]
@@ -280,7 +281,7 @@ func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sy
 	r.hire(cfg.NbTasks)
 	r.look()
 	sol := r.fill(own, sys, inputs)
-	err = r.all(ctx)
+	err = r.outlive(ctx)
 	r.dismiss()
 	if err != nil {
 		merge.Wipe(append(sol.Sides[:], sol.Wires)...)
@@ -468,6 +469,21 @@ func (r *run[S, PS]) long() error {
 		}
 	}
 	return nil
+}
+
+// outlive does what all does, in a goroutine that a hint may end.
+func (r *run[S, PS]) outlive(ctx context.Context) error {
+	err := crew.ErrExited
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		err = r.all(ctx)
+	}()
+	<-over
+	if errors.Is(err, crew.ErrExited) {
+		return r.exit.Err()
+	}
+	return err
 }
 
 // breath is how many levels are solved until the solver looks whether it is to stop, and

@@ -38,6 +38,7 @@ import (
 	"github.com/consensys/gnark/std/math/uints"
 	"github.com/consensys/gnark/std/rangecheck"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
@@ -515,6 +516,19 @@ func TestHintsThatFail(t *testing.T) {
 		}
 		if what == "error" && err != own || what == "panic" && !strings.Contains(err.Error(), "out of halves") {
 			t.Errorf("%s is told as %v", what, err)
+		}
+	}
+	// A hint that ends its goroutine: that of the caller's work, that of a helper.
+	for _, at := range []int64{2, 600, 1000} {
+		opt := solver.OverrideHint(solver.GetHintID(samples.HalfHint), func(q *big.Int, in, out []*big.Int) error {
+			if in[0].Cmp(big.NewInt(at)) == 0 {
+				runtime.Goexit()
+			}
+			return samples.HalfHint(q, in, out)
+		})
+		_, err := s.ours(t.Context(), c, w, opt)
+		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "HalfHint ended its goroutine") {
+			t.Errorf("hint of %d ends its goroutine: %v", at, err)
 		}
 	}
 	// A hint that blocks until the context ends.

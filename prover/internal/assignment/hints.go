@@ -176,7 +176,7 @@ func (w *worker[S, PS]) integers(h *hint[S, PS], c *call) (err error) {
 	for _, v := range out {
 		v.SetUint64(0)
 	}
-	if err := callHint(h.name, h.f, w.q, in, out); err != nil {
+	if err := callHint(h.name, h.f, w.q, in, out, &w.exit); err != nil {
 		if h.library {
 			err = fmt.Errorf("%w: %v", ErrUnsatisfied, err)
 		}

@@ -26,6 +26,7 @@ type Background struct {
 	loose  atomic.Int64 // released
 	passed atomic.Int32 // the first so many parts have ended; the owner writes it
 	fault  fault
+	exited *atomic.Bool // the crew's
 
 	doPart  func(worker, part, share int) error
 	doLoose func(worker, share int) error
@@ -48,7 +49,7 @@ type state struct {
 // Begin gives the crew a background of these parts. An earlier one has ended.
 func (c *Crew) Begin(parts []Part, part func(worker, part, share int) error, loose func(worker, share int) error) {
 	b := &Background{parts: parts, state: make([]state, len(parts)), ready: make([]atomic.Uint64, (len(parts)+63)/64),
-		doPart: part, doLoose: loose}
+		doPart: part, doLoose: loose, exited: &c.exited}
 	for i := range parts {
 		b.state[i].left.Store(int32(parts[i].Reads) + 1)
 	}
@@ -113,7 +114,7 @@ func (c *Crew) Await(n int) error {
 	}
 	if !b.pass(n) {
 		c.waits.Store(true)
-		wait(func() bool {
+		c.wait(func() bool {
 			for !b.pass(n) {
 				if !b.chained(0, n) {
 					return false
@@ -123,7 +124,7 @@ func (c *Crew) Await(n int) error {
 		})
 		c.waits.Store(false)
 	}
-	return b.fault.first()
+	return c.first(&b.fault)
 }
 
 // Finish returns when all parts and the loose shares that were released have ended, with
@@ -135,12 +136,12 @@ func (c *Crew) Finish() error {
 	for _, h := range c.helpers[:c.near()] {
 		h.rouse()
 	}
-	wait(func() bool {
+	c.wait(func() bool {
 		for b.aside(0) {
 		}
 		return b.pass(len(b.parts)) && b.ended.Load() == b.loose.Load()
 	})
-	return b.fault.first()
+	return c.first(&b.fault)
 }
 
 // aside does a share, if there is one to begin with.
@@ -182,7 +183,7 @@ func (b *Background) share(worker, i int) bool {
 		b.open.Add(-1)
 	}
 	if !b.fault.failed.Load() {
-		if err := guardedPart(b.doPart, worker, i, k); err != nil {
+		if err := guarded(b.exited, &b.fault, func(worker, share int) error { return b.doPart(worker, i, share) }, worker, k); err != nil {
 			b.fault.keep(err)
 		}
 	}
@@ -205,20 +206,11 @@ func (b *Background) unchained(worker int) bool {
 			continue
 		}
 		if !b.fault.failed.Load() {
-			if err := guarded(b.doLoose, worker, int(n)); err != nil {
+			if err := guarded(b.exited, &b.fault, b.doLoose, worker, int(n)); err != nil {
 				b.fault.keep(err)
 			}
 		}
 		b.ended.Add(1)
 		return true
 	}
-}
-
-func guardedPart(do func(worker, part, share int) error, worker, part, share int) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &Panic{p}
-		}
-	}()
-	return do(worker, part, share)
 }

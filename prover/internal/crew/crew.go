@@ -19,6 +19,7 @@
 package crew
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -51,7 +52,8 @@ type Crew struct {
 	told    []*helper
 	leave   atomic.Bool
 	home    sync.WaitGroup
-	fault   fault // of the job
+	fault   fault       // of the job
+	exited  atomic.Bool // a share ended its goroutine: nobody waits any more
 
 	background atomic.Pointer[Background]
 }
@@ -279,7 +281,7 @@ func (c *Crew) try(worker, share int) {
 	if c.fault.failed.Load() {
 		return
 	}
-	if err := guarded(c.job, worker, share); err != nil {
+	if err := guarded(&c.exited, &c.fault, c.job, worker, share); err != nil {
 		c.fault.keep(err)
 	}
 }
@@ -289,20 +291,38 @@ type Panic struct{ Value any }
 
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// guarded turns a panic into an error.
-func guarded(do func(worker, share int) error, worker, share int) (err error) {
+// ErrExited is the error of work that ended its goroutine (runtime.Goexit). The goroutine cannot be kept, and if it is
+// the owner's, the owner is told by nobody. The crew does nothing more: it is to be dismissed.
+var ErrExited = errors.New("a goroutine was ended by its work")
+
+// guarded turns a panic into an error, and notes that the work ends its goroutine.
+func guarded(exited *atomic.Bool, f *fault, do func(worker, share int) error, worker, share int) (err error) {
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			err = &Panic{p}
+		} else if !returned {
+			f.keep(ErrExited) // no further share is begun
+			exited.Store(true)
 		}
 	}()
-	return do(worker, share)
+	err = do(worker, share)
+	returned = true
+	return err
 }
 
-// wait looks until f holds.
-func wait(f func() bool) {
+// first returns the first error of a fault, or that a goroutine was ended.
+func (c *Crew) first(f *fault) error {
+	if c.exited.Load() {
+		return ErrExited
+	}
+	return f.first()
+}
+
+// wait looks until f holds, or nobody is to wait any more.
+func (c *Crew) wait(f func() bool) {
 	var since time.Time
-	for rounds := 1; !f(); rounds++ {
+	for rounds := 1; !f() && !c.exited.Load(); rounds++ {
 		if rounds%spins != 0 && since.IsZero() {
 			continue
 		}
@@ -329,8 +349,8 @@ func (c *Crew) Each(n int, do func(worker, share int) error) error {
 		h.rouse()
 	}
 	c.take(0)
-	wait(func() bool { return c.done.Load() == int64(n) })
-	return c.fault.first()
+	c.wait(func() bool { return c.done.Load() == int64(n) })
+	return c.first(&c.fault)
 }
 
 // Ranges does 0 to n-1 in shares of size, as Each does.
@@ -402,9 +422,9 @@ func (c *Crew) shares(n int, do func(worker, lo, hi int) error) error {
 			c.try(0, i+1)
 			continue
 		}
-		wait(func() bool { return h.answer.Load() == begun })
+		c.wait(func() bool { return h.answer.Load() == begun })
 	}
-	return c.fault.first()
+	return c.first(&c.fault)
 }
 
 func (c *Crew) ofLevel(worker, share int) error {

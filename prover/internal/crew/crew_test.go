@@ -372,3 +372,52 @@ func TestCrewsShareProcessors(t *testing.T) {
 		t.Errorf("%d helpers when the other crew has gone, %d before it came", a.calls.Load(), alone)
 	}
 }
+
+// TestExit: work of a helper that ends its goroutine is an error, in each way to have work done, and Dismiss returns.
+func TestExit(t *testing.T) {
+	const shares = 5000
+	work := func(worker, _ int) error {
+		if worker != 0 {
+			runtime.Goexit()
+		}
+		time.Sleep(time.Millisecond) // until the helper has come
+		return nil
+	}
+	for name, all := range map[string]func(c *Crew) error{
+		"each": func(c *Crew) error { return c.Each(shares, work) },
+		"level": func(c *Crew) error {
+			for range shares {
+				if err := c.Level(2, Alone, func(worker, lo, _ int) error { return work(worker, lo) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"parts": func(c *Crew) error {
+			c.Begin([]Part{{Shares: shares}}, func(worker, _, share int) error { return work(worker, share) }, nil)
+			c.Release([]int32{0}, 0)
+			return c.Await(1)
+		},
+		"loose shares": func(c *Crew) error {
+			c.Begin(nil, nil, work)
+			c.Release(nil, shares)
+			return c.Finish()
+		},
+	} {
+		c := New(2)
+		ended := make(chan error, 1)
+		go func() {
+			err := all(c)
+			c.Dismiss()
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if err != ErrExited {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s: the owner waits for ever", name)
+		}
+	}
+}

@@ -325,6 +325,12 @@ func libraryCases() []libraryCase {
 			return &pointCircuit{}, &pointCircuit{p, p, emulated.ValueOf[emulated.BN254Fr](987654321)}
 		}},
 		{"ECDSA", true, measured(circuits.ECDSA, 0)},
+		{"EdDSA", true, signed},
+		{"ECRECOVER", true, recovered},
+		{"pairings of BLS12-377", true, nativePaired},
 		{"recursion of Groth16", true, measured(circuits.Recursion, 0)},
+		{"recursion of PLONK", true, plonkVerified},
+		{"pairings of BN254", true, bnPaired},
+		{"pairings of BLS12-381", true, blsPaired},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consensys/gnark"
 	"github.com/consensys/gnark-crypto/ecc"
@@ -51,6 +53,7 @@ var (
 	matrixRecord = flag.String("matrix-record", "", "file for a record of TestLibrary")
 	matrixCommit = flag.String("matrix-commit", "", "pippin's commit, for the record")
 	matrixCases  = flag.String("matrix-cases", "", "circuits of TestLibrary whose names begin so")
+	matrixLimit  = flag.Duration("matrix-limit", 30*time.Minute, "most time for a circuit on a curve in a system")
 )
 
 // spoiledWitnesses is how many wrong witnesses a circuit gets.
@@ -68,7 +71,16 @@ type libraryRun struct {
 	Refused     int    `json:"refused"`    // witnesses, by both
 	Panics      int    `json:"panics"`     // of gnark's solver, at witnesses that are wrong
 	GivenBack   int    `json:"given_back"` // right witnesses that gnark's solver solved
-	PeakKiB     int64  `json:"peak_kib"`   // of the process that compiled and solved
+	Seconds     int    `json:"seconds"`    // of everything, compiling included
+	Late        bool   `json:"late"`       // it was ended by -matrix-limit
+	// The most memory of the process while it solved the right witness, the system included; 0 is not known.
+	PeakKiB      int64 `json:"peak_kib"`
+	GnarkPeakKiB int64 `json:"gnark_peak_kib"` // while gnark's solver did
+}
+
+// is reports whether a run is of a circuit on a curve in a system.
+func (r *libraryRun) is(circuit string, id ecc.ID, system string) bool {
+	return r.Circuit == circuit && r.Curve == id.String() && r.System == system
 }
 
 // twoSolvers is both solvers of a system. They return the sides of a solution.
@@ -210,9 +222,17 @@ func (c *libraryCase) solveCase(t *testing.T, id ecc.ID, system string, build fr
 		if i > 0 {
 			both.spoil(w, id.ScalarField(), rand.New(rand.NewPCG(uint64(i), uint64(id))))
 		}
-		want, wrong := both.gnarks(w)
+		var want, got []byte
+		var wrong error
+		gnarks := func() { want, wrong = both.gnarks(w) }
 		before := solve.LeftToGnark()
-		got, err := both.ours(w)
+		ours := func() { got, err = both.ours(w) }
+		if i == 0 && *matrixChild != "" {
+			r.GnarkPeakKiB, r.PeakKiB = peakKiB(gnarks), peakKiB(ours)
+		} else {
+			gnarks()
+			ours()
+		}
 		r.GivenBack += int(solve.LeftToGnark() - before)
 		switch {
 		case i == 0 && wrong != nil:
@@ -271,24 +291,69 @@ func TestLibrary(t *testing.T) {
 		}
 		return
 	}
-	var runs []libraryRun
+	taken := libraryRecord{Machine: record.ThisMachine(*matrixCommit), Gnark: gnark.Version.String()}
+	taken.Runs = taken.before(t)
 	for _, c := range libraryCases() {
 		if !strings.HasPrefix(c.name, *matrixCases) {
 			continue
 		}
 		for _, id := range libraryCurves {
 			for _, system := range []string{"r1cs", "scs"} {
-				runs = append(runs, inChild(t, c.name, id, system))
+				if slices.ContainsFunc(taken.Runs, func(r libraryRun) bool { return r.is(c.name, id, system) }) {
+					continue
+				}
+				r, right := inChild(t, c.name, id, system)
+				if right {
+					taken.Runs = append(taken.Runs, r)
+					taken.write(t)
+				}
 			}
 		}
 	}
-	if *matrixRecord == "" || t.Failed() {
+}
+
+// libraryRecord is the record of TestLibrary. It is written whenever a run has ended, and a test with a record
+// that is there goes on where it ends.
+type libraryRecord struct {
+	Machine record.Machine `json:"machine"`
+	Gnark   string         `json:"gnark"`
+	Runs    []libraryRun   `json:"runs"`
+}
+
+// before returns the runs of a record that is there already. Those of another gnark, or that came to no end within
+// less time than there is now, are made again.
+func (l *libraryRecord) before(t *testing.T) []libraryRun {
+	text, err := os.ReadFile(*matrixRecord)
+	if *matrixRecord == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var old libraryRecord
+	if err == nil {
+		err = json.Unmarshal(text, &old)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if old.Gnark != l.Gnark {
+		return nil
+	}
+	return slices.DeleteFunc(old.Runs, func(r libraryRun) bool {
+		return r.Late && time.Duration(r.Seconds)*time.Second < *matrixLimit
+	})
+}
+
+// write writes the record, if one was asked for.
+func (l *libraryRecord) write(t *testing.T) {
+	t.Helper()
+	if *matrixRecord == "" {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(*matrixCommit), "gnark": gnark.Version.String(),
-		"runs": runs}, "", "  ")
+	text, err := json.MarshalIndent(l, "", "  ")
 	if err == nil {
-		err = os.WriteFile(*matrixRecord, append(text, '\n'), 0o644)
+		err = os.WriteFile(*matrixRecord+".new", append(text, '\n'), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(*matrixRecord+".new", *matrixRecord)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -298,14 +363,20 @@ func TestLibrary(t *testing.T) {
 // libraryCurves are the curves of the provers; the first two are those of the short form.
 var libraryCurves = []ecc.ID{ecc.BN254, ecc.BLS12_381, ecc.BLS12_377, ecc.BW6_761}
 
-// inChild solves a circuit in another process, which must not die.
-func inChild(t *testing.T, circuit string, id ecc.ID, system string) (r libraryRun) {
+// inChild solves a circuit in another process, which must not die. It reports whether all was well; a run that takes
+// longer than -matrix-limit says so and is no fault.
+func inChild(t *testing.T, circuit string, id ecc.ID, system string) (r libraryRun, right bool) {
 	t.Helper()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLibrary$", "-test.v", "-matrix-child="+
+	ctx, cancel := context.WithTimeout(t.Context(), *matrixLimit)
+	defer cancel()
+	began := time.Now()
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestLibrary$", "-test.v", "-test.timeout=0", "-matrix-child="+
 		strings.Join([]string{circuit, id.String(), system}, "|"))
 	out, err := child.CombinedOutput()
-	if err != nil {
+	r = libraryRun{Op: "solve-library", Circuit: circuit, Curve: id.String(), System: system, Late: ctx.Err() != nil}
+	if err != nil && !r.Late {
 		t.Errorf("%s, %v, %s: %v\n%s", circuit, id, system, err, out[max(0, len(out)-3000):])
+		return r, false
 	}
 	for line := range strings.Lines(string(out)) {
 		if text, ok := strings.CutPrefix(line, "RUN "); ok {
@@ -314,9 +385,9 @@ func inChild(t *testing.T, circuit string, id ecc.ID, system string) (r libraryR
 			}
 		}
 	}
-	r.PeakKiB = peakKiB(child.ProcessState)
+	r.Seconds = int(time.Since(began).Seconds())
 	t.Logf("%+v", r)
-	return r
+	return r, true
 }
 
 func caseNamed(t *testing.T, name string) *libraryCase {

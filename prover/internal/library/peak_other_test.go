@@ -2,6 +2,8 @@
 
 package library
 
-import "os"
-
-func peakKiB(*os.ProcessState) int64 { return 0 }
+// peakKiB calls a function. How much memory the process had meanwhile is not known here.
+func peakKiB(f func()) int64 {
+	f()
+	return 0
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -53,13 +54,15 @@ func answersNil(_ *big.Int, _, out []*big.Int) error { out[1] = nil; return nil 
 func failsNil(_ *big.Int, _, out []*big.Int) error   { out[0] = nil; return errHint }
 func panics(_ *big.Int, _, _ []*big.Int) error       { panic("not in my table") }
 
+func exits(_ *big.Int, _, _ []*big.Int) error { runtime.Goexit(); return nil }
+
 // answersInput gives its input's pointer as both outputs.
 func answersInput(_ *big.Int, in, out []*big.Int) error {
 	out[0], out[1] = in[0], in[0]
 	return nil
 }
 
-func init() { solver.RegisterHint(answersNil, failsNil, panics, answersInput) }
+func init() { solver.RegisterHint(answersNil, failsNil, panics, exits, answersInput) }
 
 // TestNoWitnessEndsTheProcess: what a hint does wrong is an error that names it, whether our solver
 // calls it or gnark's, which solves by several goroutines if it may. That is not counted as a
@@ -78,6 +81,7 @@ func TestNoWitnessEndsTheProcess(t *testing.T) {
 			{"nil", &calls{f: answersNil, times: times}, &calls{X: 7}, "answersNil", true},
 			{"nil and an error", &calls{f: failsNil, times: times}, &calls{X: 7}, errHint.Error(), false},
 			{"panic", &calls{f: panics, times: times}, &calls{X: 7}, "panics", true},
+			{"exit", &calls{f: exits, times: times}, &calls{X: 7}, "exits ended its goroutine", true},
 			{"panic, unsatisfied", &calls{f: panics, times: times, unequal: true}, &calls{X: 0}, "", false},
 			{"nil, unsatisfied", &calls{f: answersNil, times: times, unequal: true}, &calls{X: 0}, "", false},
 			{"nil and an error, unsatisfied", &calls{f: failsNil, times: times, unequal: true}, &calls{X: 0}, "", false},
@@ -131,6 +135,19 @@ func TestGnarksSolverIsGuarded(t *testing.T) {
 	s.ccs.CallData[s.ccs.Instructions[0].StartCallData+5] = 1 << 30 // a wire
 	if err := s.run(t); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("%v for a system at which gnark's solver panics", err)
+	}
+}
+
+// TestGnarksSolverIsLeft: a hint that ends the goroutine of gnark's solver is named, and nobody waits for it.
+func TestGnarksSolverIsLeft(t *testing.T) {
+	logger.Disable()
+	for _, times := range []int{1, crowd} {
+		s := newSystem(t, &calls{f: exits, times: times}, &calls{X: 7})
+		s.addForeign()
+		err := s.run(t)
+		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "exits ended its goroutine") {
+			t.Errorf("%d calls: %v", times, err)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func LeftToGnark() int64 { return leftToGnark.Load() }
 // one solvers take turns; only that wait ends with the context.
 //
 // No witness can make gnark's solver end the process: hints are guarded, and one task solves in
-// this goroutine, where a panic is an error.
+// one goroutine, where a panic is an error.
 func (s System[S]) gnark(ctx context.Context, w witness.Witness, opts []solver.Option) (*assignment.Solution[S], error) {
 	own := assignment.Own(s.Blueprints)
 	defer own.Wipe()
@@ -117,17 +117,29 @@ func (s System[S]) gnark(ctx context.Context, w witness.Witness, opts []solver.O
 		}
 		defer turn.Release(1)
 	}
-	return s.guarded(own.List, w, append(opts, assignment.Guarded(s.System.System), solver.WithNbTasks(1)))
+	return s.guarded(own.List, w, opts)
 }
 
-// guarded calls gnark's solver. A panic of it is an error.
+// guarded calls gnark's solver in a goroutine that a hint may end. A panic is an error.
 func (s System[S]) guarded(b []constraint.Blueprint, w witness.Witness, opts []solver.Option) (sol *assignment.Solution[S], err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			sol, err = nil, fmt.Errorf("%w: gnark's solver panicked: %v", backend.ErrInvalidInput, p)
-		}
+	var exit assignment.Exit
+	opts = append(opts, assignment.Guarded(s.System.System, &exit), solver.WithNbTasks(1))
+	returned, over := false, make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() {
+			if p := recover(); p != nil {
+				sol, err, returned = nil, fmt.Errorf("%w: gnark's solver panicked: %v", backend.ErrInvalidInput, p), true
+			}
+		}()
+		sol, err = s.Gnark(b, w, opts...)
+		returned = true
 	}()
-	return s.Gnark(b, w, opts...)
+	<-over
+	if !returned {
+		return nil, exit.Err()
+	}
+	return sol, err
 }
 
 // Hashing is held around hash functions that the user gave: options of several

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	known "github.com/pippin-zk/pippin/internal/known/sum"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -94,6 +95,9 @@ func (r *Runtime) open() (*opened, error) {
 			fallbacks = []string{engine.NoFallback}
 		}
 		cfg := engine.Config{Open: r.o.Open, Backend: r.o.Backend, Fallbacks: fallbacks, OnEvent: func(ev engine.Event) { r.event(e, ev) }}
+		if !r.o.Unknown {
+			cfg.Known = []engine.Known{known.Known()}
+		}
 		var err error
 		if e.Engine, err = engine.New(context.Background(), cfg); err != nil {
 			r.setError(err)

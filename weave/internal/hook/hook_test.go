@@ -21,6 +21,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	cpu "github.com/pippin-zk/pippin/backend/cpu/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -638,11 +639,14 @@ func TestFromEnv(t *testing.T) {
 	if o, err = read("PIPPIN_WEAVE_THRESHOLD=0", "PIPPIN_WEAVE_CACHE=0"); err != nil || o.Threshold != -1 || o.Cache != -1 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err = read(); err != nil || o.Threshold != 0 || o.Cache != 0 || o.Strict || o.Trace != nil {
+	if o, err = read("PIPPIN_WEAVE_KNOWN=0"); err != nil || !o.Unknown {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if o, err = read(); err != nil || o.Threshold != 0 || o.Cache != 0 || o.Strict || o.Unknown || o.Trace != nil {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, bad := range []string{"THRESHOLD=x", "THRESHOLD=-1", "CACHE=1GB", "CACHE=-1", "CACHE=9000000TiB",
-		"IDLE=10", "IDLE=0s", "STRICT=yes", "TRACE=/no/such/folder/file"} {
+		"IDLE=10", "IDLE=0s", "STRICT=yes", "KNOWN=yes", "TRACE=/no/such/folder/file"} {
 		if _, err := read("PIPPIN_WEAVE_" + bad); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
@@ -659,6 +663,44 @@ func BenchmarkUnchanged(b *testing.B) {
 	for b.Loop() {
 		if !n.unchanged(n.memory) {
 			b.Fatal("changed")
+		}
+	}
+}
+
+// liar is a backend outside of this process, so to say, whose sums are wrong by one bit.
+type liar struct{ backend.Backend }
+
+func (l liar) Info() backend.Info {
+	info := l.Backend.Info()
+	info.InProcess = false
+	return info
+}
+
+func (l liar) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	out, err := l.Backend.MSM(ctx, jobs)
+	if err == nil {
+		out[0][0] ^= 1
+	}
+	return out, err
+}
+
+// TestKnown: a backend that computes wrongly is found when it is opened, and gnark-crypto computes in its place.
+func TestKnown(t *testing.T) {
+	for _, unknown := range []bool{false, true} {
+		said := ""
+		r := New(Options{Backend: "liar", Unknown: unknown, Report: func(line string) { said += line },
+			Open: func(_ context.Context, name string) (backend.Backend, error) {
+				if name == "liar" {
+					return liar{cpu.New()}, nil
+				}
+				return cpu.New(), nil
+			}})
+		e, err := r.open()
+		if found := errors.Is(err, engine.ErrWrongAnswer) && strings.Contains(said, "gnark-crypto computes"); found == unknown {
+			t.Errorf("without known answers: %v. Opening: %v, reported: %s", unknown, err, said)
+		}
+		if err == nil {
+			e.Close()
 		}
 	}
 }

@@ -35,6 +35,8 @@ type Options struct {
 	// Strict has MultiExp and ToLagrangeG1 fail where the engine does, and
 	// BatchScalarMultiplication panic. The engine fails rather than fall back.
 	Strict bool
+	// Unknown has backends compute no MSM whose answer is known (engine.Config.Known).
+	Unknown bool
 	// Trace gets a line of JSON for every call answered.
 	Trace io.Writer
 	// Report gets what somebody should know, a line at a time: that the engine
@@ -77,6 +79,13 @@ func fromEnv(getenv func(string) string) (o Options, err error) {
 		o.Strict = true
 	default:
 		return o, bad("PIPPIN_WEAVE_STRICT", "0 or 1")
+	}
+	switch v := getenv("PIPPIN_WEAVE_KNOWN"); v {
+	case "", "1":
+	case "0":
+		o.Unknown = true
+	default:
+		return o, bad("PIPPIN_WEAVE_KNOWN", "0 or 1")
 	}
 	o.Backend = getenv("PIPPIN_BACKEND")
 	o.Open = opener.New(inProcess, plugin.Spec{

@@ -23,6 +23,9 @@ const leastPatience = 3 * time.Second
 // remeasured is the shortest time between two looks at how much of an idle card is free.
 const remeasured = time.Second
 
+// lookedAgain is the shortest time between two looks while others have taken what could be used before.
+const lookedAgain = 100 * time.Millisecond
+
 // budget counts how many bytes of a card's memory are in use. Memory is taken in a turn and given
 // back at any time.
 type budget struct {
@@ -31,6 +34,7 @@ type budget struct {
 
 	mu    sync.Mutex
 	limit int64 // changes as others take the card's memory and give it back
+	best  int64 // the highest limit so far
 	used  int64
 }
 
@@ -54,6 +58,7 @@ func (b *budget) widen(free int64) {
 	if b.most > 0 {
 		b.limit = min(b.limit, b.most)
 	}
+	b.best = max(b.best, b.limit)
 }
 
 // narrow lowers the limit, since others have so much of the card that only this is free.
@@ -61,6 +66,13 @@ func (b *budget) narrow(free int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limit = min(b.limit, b.used+share(free))
+}
+
+// short reports whether others have taken what could be used before.
+func (b *budget) short() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit < b.best
 }
 
 // left returns the bytes that are free or spare.

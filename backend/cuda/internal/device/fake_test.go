@@ -513,6 +513,18 @@ func TestBudgetFollowsTheCard(t *testing.T) {
 	d.measured = time.Time{}
 	end(t, take(t, d))
 	cudatest.Eventually(t, "an idle card sees that it has become free", func() bool { return d.Budget() > 1024*mib })
+
+	turn = take(t, d)
+	held = takeAllBut(mib)
+	if _, err := turn.Keep(64*mib, all); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("64 MiB of one that is free: %v", err)
+	}
+	give(held)
+	time.Sleep(lookedAgain)
+	if left := turn.Available(); left < 512*mib {
+		t.Errorf("%d MiB are said to be left in the turn in which the card becomes free", left/mib)
+	}
+	end(t, turn)
 	give(large)
 	give(m)
 }

@@ -54,8 +54,15 @@ func newTurn(d *Device) (_ *Turn, err error) {
 	return t, nil
 }
 
-// Available returns how many bytes Work or Keep could take.
-func (t *Turn) Available() int64 { return t.dev.budget.left() }
+// Available returns how many bytes Work or Keep could take. While others have the card's memory, it looks
+// whether they have given it back: a call that plans with too little is refused without asking the driver.
+func (t *Turn) Available() int64 {
+	d := t.dev
+	if d.budget.short() && time.Since(d.measured) > lookedAgain {
+		d.remeasure(d.budget.widen)
+	}
+	return d.budget.left()
+}
 
 // Work returns size bytes of work memory, until the next Work or End. Their contents are undefined
 // at first. The first secret bytes are overwritten once nobody has had a turn for a while (see

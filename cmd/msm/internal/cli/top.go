@@ -176,6 +176,12 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 		return err
 	}
 
+	for _, m := range now.Metrics("device_retired") {
+		if m.GetGauge().GetValue() == 1 {
+			fmt.Fprintf(w, "RETIRED: device %s of %s computes wrongly and is not used any more\n",
+				scrape.LabelOf(m, "device"), scrape.LabelOf(m, "backend"))
+		}
+	}
 	rows = nil
 	for _, b := range now.Values("device_busy_seconds_total", "backend") {
 		for _, m := range now.Metrics("device_busy_seconds_total", "backend="+b) {

@@ -90,6 +90,28 @@ func TestTopOnce(t *testing.T) {
 	}
 }
 
+// halved is a backend of two devices, the second of which is retired.
+type halved struct{ backend.Backend }
+
+func (halved) Usage() backend.Usage {
+	return backend.Usage{Devices: []backend.DeviceUsage{{}, {Retired: "it computes wrongly"}}}
+}
+
+// TestTopOfAWrongCard: top names a device that computes wrongly.
+func TestTopOfAWrongCard(t *testing.T) {
+	at := busyProver(t, engine.Config{Backend: "halved", Open: func(context.Context, string) (backend.Backend, error) {
+		return halved{cpu.New(cpu.Options{})}, nil
+	}})
+	var out, errs bytes.Buffer
+	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	if code := Run(t.Context(), a, []string{"top", "--once", "--every", "200ms", at}); code != ExitOK {
+		t.Fatalf("status %d: %s", code, &errs)
+	}
+	if n := strings.Count(out.String(), "RETIRED: device 1 of halved computes wrongly"); n != 1 || strings.Contains(out.String(), "device 0") {
+		t.Errorf("it does not name device 1 alone:\n%s", &out)
+	}
+}
+
 // crowded is a backend that has no room for bases.
 type crowded struct{ backend.Backend }
 

@@ -107,6 +107,7 @@ type Trial struct {
 	Problem error // why it does not open
 	Info    backend.Info
 	Answers []Answer
+	Retired []string // why devices are not used, by their number; "" while one is
 }
 
 // Answer is a small MSM with a known result.

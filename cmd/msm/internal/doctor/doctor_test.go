@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +157,12 @@ var worlds = map[string]func() World{
 		w.Trials[0].Answers[1].Problem = ErrWrong
 		return w
 	},
+	"wrong-card": func() World {
+		w := card()
+		w.Trials[0].Info.Devices = append(w.Trials[0].Info.Devices, w.Trials[0].Info.Devices[0])
+		w.Trials[0].Retired = []string{"", "GPU 1 (GPU-b): it computes wrongly: MSM: wrong answer"}
+		return w
+	},
 	"no-answer": func() World {
 		w := card()
 		w.Trials[0].Answers[0].Problem = context.DeadlineExceeded
@@ -234,6 +241,29 @@ func TestExamine(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) != len(worlds) {
 		t.Errorf("%v: %d golden files for %d worlds", err, len(files), len(worlds))
+	}
+}
+
+// tested is a backend of two devices, one of which is retired when they are tested.
+type tested struct {
+	backend.Backend
+	why string
+}
+
+func (b *tested) Test(context.Context) error {
+	b.why = "wrong"
+	return nil
+}
+
+func (b *tested) Usage() backend.Usage { return backend.Usage{Devices: []backend.DeviceUsage{{}, {Retired: b.why}}} }
+
+// TestTryTests: devices are tested, and those that are retired are in the trial.
+func TestTryTests(t *testing.T) {
+	got := Try(t.Context(), func(context.Context, string) (backend.Backend, error) {
+		return &tested{Backend: cpu.New(cpu.Options{})}, nil
+	}, "x", nil)
+	if got.Problem != nil || !slices.Equal(got.Retired, []string{"", "wrong"}) {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -258,6 +258,12 @@ func (e *examination) trial(t *Trial) {
 		e.judge(check, t.Info.InProcess || d.Memory == 0 || d.Memory >= leastOnCard, Warning,
 			"nvidia-smi shows who else uses the card's memory; PIPPIN_GPU_MEMORY may be set too low", "device: %s", text)
 	}
+	for i, why := range t.Retired {
+		if why != "" {
+			e.add(check, Warning, "check its hardware with NVIDIA's dcgmi diag, or replace it; PIPPIN_GPU_DEVICES can leave it out",
+				"device %d is not used, the others are: %s", i, why)
+		}
+	}
 	var right []string
 	var took time.Duration
 	for _, a := range t.Answers {

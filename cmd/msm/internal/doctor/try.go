@@ -35,10 +35,24 @@ func Try(ctx context.Context, open func(context.Context, string) (backend.Backen
 			t.Answers = append(t.Answers, answer(ctx, b, g))
 		}
 	}
+	t.Retired = retired(ctx, b)
 	if err := b.Close(); err != nil {
 		t.Problem = fmt.Errorf("closing: %w", err)
 	}
 	return t
+}
+
+// retired returns why a backend does not use some of its devices, after they were tested.
+func retired(ctx context.Context, b backend.Backend) (why []string) {
+	if t, ok := backend.As[backend.Tester](b); ok {
+		_ = t.Test(ctx) // what keeps it from testing shows in its answers
+	}
+	if m, ok := backend.As[backend.Metered](b); ok {
+		for _, d := range m.Usage().Devices {
+			why = append(why, d.Retired)
+		}
+	}
+	return why
 }
 
 func answer(ctx context.Context, b backend.Backend, g backend.CurveGroup) Answer {

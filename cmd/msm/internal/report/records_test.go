@@ -76,6 +76,17 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"backend", "curve", "cases"},
 		numbers: []string{"tried"},
 	},
+	"verify-proof": { // proofs verified by gnark
+		texts:   []string{"system", "curve"},
+		numbers: []string{"public", "runs", "min_ms", "median_ms"},
+	},
+	"refusing-card": { // calls on a card of the fake driver that refuses at random
+		numbers: []string{"seconds", "calls", "by_card", "fell_back", "back_after_ms"},
+	},
+	"solve-library": { // circuits of gnark's library by two solvers
+		texts: []string{"circuit", "curve", "system"},
+		bools: []string{"compiles", "late"},
+	},
 	"points": { // steps over points through the contract
 		texts:   []string{"what", "curve", "group", "backend"},
 		numbers: []string{"n", "count", "min_ms", "median_ms"},

@@ -26,7 +26,9 @@
  *                      suffix) from now on, or every one from then, answers
  *                      CODE. An error that is sticky on a GPU ends the context.
  *                      NAME#D is those calls alone that need a context and have
- *                      device D's, such as cuLaunchKernel#1@3=719.
+ *                      device D's, such as cuLaunchKernel#1@3=719. The name
+ *                      spoil#D has copies from device D to the host go wrong
+ *                      by one bit, whatever CODE is.
  *   FAKECUDA_REPORT    file that gets the counters, written anew by cuInit and
  *                      whenever a context is released (Go programs exit
  *                      without running what a library leaves for the exit)
@@ -189,6 +191,15 @@ static CUresult ruled_here(const char *name)
 	CUresult r = ruled(name);
 	snprintf(here, sizeof here, "%s#%d", name, current->device);
 	return r == CUDA_SUCCESS ? obey(here) : r;
+}
+
+/* spoil changes a bit of a copy, if a rule says so. */
+static void spoil(char *copy, size_t size)
+{
+	char here[32];
+	snprintf(here, sizeof here, "spoil#%d", current->device);
+	if (size > 0 && obey(here) != CUDA_SUCCESS)
+		copy[size / 2] ^= 16;
 }
 
 EXPORT int fakecuda_fail(const char *text)
@@ -808,6 +819,7 @@ EXPORT CUresult cuMemcpyDtoHAsync(void *dst, CUdeviceptr src, size_t size, CUstr
 		return leave(CUDA_ERROR_INVALID_VALUE);
 	host_side(dst, size);
 	memcpy(dst, (void *)(uintptr_t)src, size);
+	spoil(dst, size);
 	return leave(CUDA_SUCCESS);
 }
 
