@@ -255,7 +255,9 @@ func (b *tested) Test(context.Context) error {
 	return nil
 }
 
-func (b *tested) Usage() backend.Usage { return backend.Usage{Devices: []backend.DeviceUsage{{}, {Retired: b.why}}} }
+func (b *tested) Usage() backend.Usage {
+	return backend.Usage{Devices: []backend.DeviceUsage{{}, {Retired: b.why}}}
+}
 
 // TestTryTests: devices are tested, and those that are retired are in the trial.
 func TestTryTests(t *testing.T) {
