@@ -13,9 +13,10 @@ func TestDesk(t *testing.T) {
 	d := newDesk(t.Context())
 	defer d.close()
 	var done, at atomic.Int64
-	began := time.Now()
+	began, full := time.Now(), make(chan struct{})
 	for range longestLine {
 		d.put("eve", func(context.Context) {
+			<-full // a line that is still short makes no pause
 			if at.Add(1) > 1 {
 				t.Error("two at a time")
 			}
@@ -23,6 +24,7 @@ func TestDesk(t *testing.T) {
 			at.Add(-1)
 		})
 	}
+	close(full)
 	other := make(chan struct{})
 	d.put("alice", func(context.Context) { close(other) })
 	<-other
