@@ -216,9 +216,6 @@ func (m *machine) fill(long time.Duration) error {
 	return errors.Join(f.Close(), os.Remove(path))
 }
 
-// beside ends a key of Waits for times at which the hostile tenant was active.
-const beside = ", beside a hostile tenant"
-
 // where tells the streams in which a job is.
 func where(r *rig, id string) string {
 	link, err := r.cfg.Ticket.Connect("where")

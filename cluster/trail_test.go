@@ -446,6 +446,9 @@ func (l trail) lateness(t *testing.T, f *figure, tenants map[string]string) {
 	}
 }
 
+// beside ends a key of Waits for times at which the hostile tenant was active.
+const beside = ", beside a hostile tenant"
+
 // TestReasons: what hit a job's worker or a server while the job's delivery was on its way, in hand
 // or being acknowledged explains a new delivery of the job. What happened long ago, or to another
 // worker, does not.
