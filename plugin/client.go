@@ -235,47 +235,37 @@ func (c *Client) nonsense(format string, a ...any) error {
 }
 
 // Ping implements backend.Backend. The plugin answers it even while it computes.
-func (c *Client) Ping(ctx context.Context) (err error) {
-	run, end, err := c.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end(&err)
-	reply, err := c.rpc.Ping(run, &proto.PingRequest{})
-	if err != nil {
-		if run.Err() != nil {
-			return backend.Ended(run)
-		}
-		return c.failure(err, false)
-	}
-	c.counted(reply.GetUsage())
-	return nil
-}
-
-// counted keeps what the plugin says that it has counted.
-func (c *Client) counted(reply *proto.Usage) {
-	u := wire.ToUsage(reply)
-	c.usage.Store(&u)
+func (c *Client) Ping(ctx context.Context) error {
+	return c.keepUsage(ctx, func(ctx context.Context) (usageReply, error) { return c.rpc.Ping(ctx, &proto.PingRequest{}) })
 }
 
 // Test implements backend.Tester. A plugin that tests no devices is backend.ErrUnsupported.
-func (c *Client) Test(ctx context.Context) (err error) {
+func (c *Client) Test(ctx context.Context) error {
 	if !c.tests {
 		return fmt.Errorf("%w: plugin %s tests no devices", backend.ErrUnsupported, c.name)
 	}
+	return c.keepUsage(ctx, func(ctx context.Context) (usageReply, error) { return c.rpc.Test(ctx, &proto.TestRequest{}) })
+}
+
+// usageReply is a reply that says what the plugin has counted.
+type usageReply interface{ GetUsage() *proto.Usage }
+
+// keepUsage makes a request, and keeps what the plugin says that it has counted.
+func (c *Client) keepUsage(ctx context.Context, ask func(context.Context) (usageReply, error)) (err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end(&err)
-	reply, err := c.rpc.Test(run, &proto.TestRequest{})
+	reply, err := ask(run)
 	if err != nil {
 		if run.Err() != nil {
 			return backend.Ended(run)
 		}
 		return c.failure(err, false)
 	}
-	c.counted(reply.GetUsage())
+	u := wire.ToUsage(reply.GetUsage())
+	c.usage.Store(&u)
 	return nil
 }
 

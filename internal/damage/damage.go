@@ -84,3 +84,24 @@ func Bounded(t testing.TB, size, factor int, f func()) {
 		t.Errorf("%d bytes took %d of memory, %d times as much", size, took, took/uint64(max(1, size)))
 	}
 }
+
+// Tally counts spoiled files.
+type Tally struct{ read, refused int }
+
+// Add counts one.
+func (c *Tally) Add(read bool) {
+	if read {
+		c.read++
+	} else {
+		c.refused++
+	}
+}
+
+// Both fails a test in which all were read, or none.
+func (c *Tally) Both(t testing.TB) {
+	t.Helper()
+	t.Logf("%d files were read, %d refused", c.read, c.refused)
+	if c.read == 0 || c.refused == 0 {
+		t.Error("the damage is too small, or too large")
+	}
+}
