@@ -61,7 +61,7 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 		try := func(name string, tries int, program func(i int) *randprog.Program) error {
 			r := Verified{Op: OpVerify, Backend: e.Name, Curve: backend.Words.String(), Cases: name}
 			var mu sync.Mutex
-			err := inFlight(ctx, runtime.GOMAXPROCS(0), tries, func(i int) error {
+			err := InFlight(ctx, runtime.GOMAXPROCS(0), tries, func(i int) error {
 				err := program(i).Differ(ctx, e.only, ref)
 				if ctx.Err() != nil {
 					return nil

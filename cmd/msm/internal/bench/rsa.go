@@ -171,7 +171,7 @@ func (c *RSA) sign(ctx context.Context, r *Runner, s *Series, key *rsa.PrivateKe
 		runtime.GC()
 		samples := make([]time.Duration, c.Count)
 		start := time.Now()
-		err := inFlight(ctx, c.InFlight, c.Count, func(i int) (err error) {
+		err := InFlight(ctx, c.InFlight, c.Count, func(i int) (err error) {
 			samples[i], err = batch(1 + i)()
 			return err
 		})
@@ -204,8 +204,8 @@ func digestsOf(round, n int) [][32]byte {
 	return all
 }
 
-// inFlight calls do for 0 to n-1, at most lanes calls at a time, until an error or the end of ctx.
-func inFlight(ctx context.Context, lanes, n int, do func(int) error) error {
+// InFlight calls do for 0 to n-1, at most lanes calls at a time, until an error or the end of ctx.
+func InFlight(ctx context.Context, lanes, n int, do func(int) error) error {
 	var next atomic.Int64
 	var mu sync.Mutex
 	var failed error
@@ -233,7 +233,7 @@ func inFlight(ctx context.Context, lanes, n int, do func(int) error) error {
 // stockSignatures signs by crypto/rsa, on all processors.
 func stockSignatures(ctx context.Context, key *rsa.PrivateKey, digests [][32]byte) ([][]byte, error) {
 	out := make([][]byte, len(digests))
-	return out, inFlight(ctx, runtime.GOMAXPROCS(0), len(out), func(i int) (err error) {
+	return out, InFlight(ctx, runtime.GOMAXPROCS(0), len(out), func(i int) (err error) {
 		out[i], err = rsa.SignPKCS1v15(nil, key, crypto.SHA256, digests[i][:])
 		return err
 	})
@@ -241,7 +241,7 @@ func stockSignatures(ctx context.Context, key *rsa.PrivateKey, digests [][32]byt
 
 // verifySignatures wants all to be right.
 func verifySignatures(ctx context.Context, key *rsa.PublicKey, digests [][32]byte, signatures [][]byte) error {
-	return inFlight(ctx, runtime.GOMAXPROCS(0), len(digests), func(i int) error {
+	return InFlight(ctx, runtime.GOMAXPROCS(0), len(digests), func(i int) error {
 		if err := rsa.VerifyPKCS1v15(key, crypto.SHA256, digests[i][:], signatures[i]); err != nil {
 			return fmt.Errorf("%w: signature %d: %w", ErrWrong, i, err)
 		}
@@ -271,7 +271,7 @@ func batchSigner(e *core.Engine, key *rsa.PrivateKey) (func(context.Context, [][
 		// On all processors, as crypto/rsa signs.
 		const each = 64
 		all := func(do func(i int, message []byte) error) error {
-			return inFlight(ctx, runtime.GOMAXPROCS(0), (len(out)+each-1)/each, func(part int) error {
+			return InFlight(ctx, runtime.GOMAXPROCS(0), (len(out)+each-1)/each, func(part int) error {
 				message := bytes.Clone(padded)
 				for i := part * each; i < min((part+1)*each, len(out)); i++ {
 					if err := do(i, message); err != nil {

@@ -68,7 +68,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 				return cli.ParseList("merge", text, report.Merges(), report.ParseMerge)
 			})
 			cli.Completes(s.Command, "merge", report.Merges())
-			s.Flags().IntVar(&w.InFlight, "in-flight", 0, "also a stream of proofs, that many at a time; 0 is none")
+			inFlightFlag(s, &w.InFlight)
 			stock := s.Flags().Bool("stock", true, "prove by gnark as well, in the same rounds")
 			cold := s.Flags().Bool("cold", false, "")
 			_ = s.Flags().MarkHidden("cold")
@@ -80,6 +80,11 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 			})
 		},
 	}
+}
+
+// inFlightFlag asks for a stream of proofs.
+func inFlightFlag(s *cli.Settings, to *int) {
+	s.Flags().IntVar(to, "in-flight", 0, "also a stream of proofs, that many at a time; 0 is none")
 }
 
 func setupMeasurement() cli.Measurement {
@@ -175,6 +180,7 @@ verify.`,
 			cli.Value(s, &w.Curves, "curve", "bn254", "bn254, bls12-381", cli.ParseCurves)
 			s.Flags().StringVar(&w.Key, "key", "", "a .zkey file, in the place of circuits that are made")
 			s.Flags().StringVar(&w.Witness, "witness", "", "the .wtns file for --key")
+			inFlightFlag(s, &w.InFlight)
 			s.Flags().StringVar(&w.Rapidsnark, "rapidsnark", "", "path of rapidsnark's program prover")
 			s.Flags().StringVar(&w.Snarkjs, "snarkjs", "", "path of snarkjs")
 		},

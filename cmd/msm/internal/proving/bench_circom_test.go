@@ -24,7 +24,7 @@ func TestBenchCircom(t *testing.T) {
 		"circuit.zkey": {"--key", circomFile("cubic", "circuit.zkey"), "--witness", circomFile("cubic", "witness.wtns"),
 			"--backend", "cpu,reference"},
 	} {
-		args = append([]string{"bench", "circom", "--count", "2", "--format", "json", "--rapidsnark", program, "--snarkjs", program}, args...)
+		args = append([]string{"bench", "circom", "--count", "2", "--format", "json", "--in-flight", "3", "--rapidsnark", program, "--snarkjs", program}, args...)
 		status, out, errs := msm(t, &cli.App{}, args...)
 		var r record.Record[report.Run]
 		if err := json.Unmarshal([]byte(out), &r); err != nil || status != cli.ExitOK {
@@ -35,7 +35,8 @@ func TestBenchCircom(t *testing.T) {
 		}
 		for _, run := range r.Runs {
 			if run.What != want || !run.Checked || run.Median <= 0 || run.Figures[report.FigureConstraints].Value < 3 ||
-				run.Figures["rapidsnark"].Value <= 0 || run.Figures["snarkjs"].Value <= 0 || run.Figures["load"].Value <= 0 {
+				run.Figures["rapidsnark"].Value <= 0 || run.Figures["snarkjs"].Value <= 0 || run.Figures["load"].Value <= 0 ||
+				run.Figures["in_flight"].Value != 3 || run.Figures["proofs"].Value <= 0 {
 				t.Errorf("%q: %+v", args, run)
 			}
 		}
@@ -46,7 +47,7 @@ func TestBenchCircom(t *testing.T) {
 // circuit.
 func TestBenchCircomFails(t *testing.T) {
 	for _, args := range [][]string{{"--constraints", "0"}, {"--constraints", "x"}, {"--curve", "bw6-761"}, {"--key", "k"},
-		{"--witness", "w"}, {"--count", "0"}, {"--backend", ""}} {
+		{"--witness", "w"}, {"--in-flight", "-1"}, {"--count", "0"}, {"--backend", ""}} {
 		if status, out, errs := msm(t, &cli.App{Open: clitest.NothingOpens(t)},
 			append([]string{"bench", "circom"}, args...)...); status != cli.ExitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,9 @@ type Circom struct {
 	// Rapidsnark and Snarkjs are paths of rapidsnark's program prover, and of snarkjs, which are timed in
 	// turns. "" is none.
 	Rapidsnark, Snarkjs string
+	// InFlight, when above zero, has as many proofs made again with that many in flight, one backend
+	// after the other.
+	InFlight int
 }
 
 // mostConstraints bounds the time in which a key is made.
@@ -57,6 +61,9 @@ func (c *Circom) Validate() error {
 	if (c.Key == "") != (c.Witness == "") {
 		return bench.Refused("a key and a witness go together")
 	}
+	if err := validateInFlight(c.InFlight); err != nil {
+		return err
+	}
 	for _, on := range c.Curves {
 		if on != backend.BN254 && on != backend.BLS12381 {
 			return bench.Refused("circom on %v", on)
@@ -69,15 +76,16 @@ func (c *Circom) Validate() error {
 func (c *Circom) Sheet() report.Sheet {
 	return report.Sheet{
 		Note: "Times are from a .wtns in memory to a verified proof, with a key that is loaded. " +
-			"rapidsnark's and snarkjs's are of their whole processes, which read the key.",
+			"rapidsnark's and snarkjs's are of their whole processes, which read the key. " +
+			"\"ms a proof\" is a stream's time divided by its proofs.",
 		Before: []report.Column{
 			report.ColumnWhat("circuit", report.Stays), report.ColumnCurve(7),
 			report.ColumnFigure("constraints", 4, report.FigureConstraints, "%.0f"), report.ColumnBackend(8),
 		},
-		After: []report.Column{
+		After: append([]report.Column{
 			report.ColumnMillis("load ms", 2, "load"), report.ColumnMillis("rapidsnark ms", 3, figureRapidsnark),
 			report.ColumnMillis("snarkjs ms", 1, figureSnarkjs),
-		},
+		}, streamColumns()...),
 	}
 }
 
@@ -156,6 +164,7 @@ func (c *Circom) measure(ctx context.Context, r *bench.Runner, able bench.Engine
 		}
 	}()
 	var all []*bench.Series
+	var streams []func() error
 	for _, e := range able {
 		start := time.Now()
 		k, err := circom.OpenKey(f.key, circom.WithEngine(e.Engine), circom.WithContext(ctx))
@@ -166,47 +175,85 @@ func (c *Circom) measure(ctx context.Context, r *bench.Runner, able bench.Engine
 		run := report.Run{Op: "circom", What: f.name, Curve: strings.ReplaceAll(k.Curve().String(), "_", "-"), Oracle: "gnark"}
 		run.Figure(report.FigureConstraints, "", float64(k.NbConstraints()))
 		run.Took("load", time.Since(start))
-		s, err := proofSeries(ctx, r, e, k, run, wtns)
-		if err != nil {
+		p := &circomProver{Key: k, wtns: wtns}
+		if p.vk, err = k.VerifyingKey().Gnark(); err != nil {
 			return err
 		}
+		s := r.Series(e, run, bench.Clock(func() (err error) {
+			p.proof, err = p.prove(ctx)
+			return err
+		}))
+		s.Check = func() (int, error) { return p.refused(p.proof) }
 		s.Row = func(run *report.Run) {
 			for figure, o := range others {
 				run.Sampled(figure, o.Samples, true)
 			}
+			streamed(run, c.InFlight, p.perProof)
 		}
-		all = append(all, s)
+		all, streams = append(all, s), append(streams, func() (err error) {
+			r.Progress.Tell(fmt.Sprintf("%d proofs of %s in flight on %s", c.InFlight, f.name, e.Name), 0, 1)
+			wrong, err := p.stream(ctx, streamLength(c.Count, c.InFlight), c.InFlight)
+			s.Run.Wrong += wrong
+			return err
+		})
 	}
 	all = slices.AppendSeq(all, maps.Values(others))
-	return r.Compare(ctx, r.Trial("proofs of "+f.name, all...))
+	t := r.Trial("proofs of "+f.name, all...)
+	t.After = func() (err error) {
+		for i := 0; c.InFlight > 0 && i < len(streams) && err == nil; i++ {
+			err = streams[i]()
+		}
+		return err
+	}
+	return r.Compare(ctx, t)
 }
 
-// proofSeries times proofs of a witness with a key, and has gnark verify them.
-func proofSeries(ctx context.Context, r *bench.Runner, e *bench.Single, k *circom.Key, run report.Run, wtns []byte) (*bench.Series, error) {
-	vk, err := k.VerifyingKey().Gnark()
+// circomProver proves a witness with a key.
+type circomProver struct {
+	*circom.Key
+	vk       groth16.VerifyingKey
+	wtns     []byte
+	proof    *circom.Proof // the last one
+	perProof time.Duration // of a stream
+}
+
+// prove makes a proof from the witness's file.
+func (p *circomProver) prove(ctx context.Context) (*circom.Proof, error) {
+	w, err := circom.ParseWitness(p.wtns)
 	if err != nil {
 		return nil, err
 	}
-	var proof *circom.Proof
-	s := r.Series(e, run, bench.Clock(func() error {
-		w, err := circom.ParseWitness(wtns)
-		if err != nil {
-			return err
-		}
-		proof, err = k.Prove(ctx, w)
+	return p.Prove(ctx, w)
+}
+
+// stream makes n proofs, some at a time, and has gnark verify them outside of its time.
+func (p *circomProver) stream(ctx context.Context, n, inFlight int) (wrong int, err error) {
+	proofs := make([]*circom.Proof, n)
+	runtime.GC()
+	start := time.Now()
+	err = bench.InFlight(ctx, inFlight, n, func(i int) (err error) {
+		proofs[i], err = p.prove(ctx)
 		return err
-	}))
-	s.Check = func() (int, error) {
-		p, public, err := proof.Gnark()
+	})
+	if err != nil {
+		return 0, err
+	}
+	p.perProof = time.Since(start) / time.Duration(n)
+	return p.refused(proofs...)
+}
+
+// refused returns how many proofs gnark's verifier refuses.
+func (p *circomProver) refused(proofs ...*circom.Proof) (n int, err error) {
+	for _, proof := range proofs {
+		g, public, err := proof.Gnark()
 		if err != nil {
 			return 0, err
 		}
-		if groth16.Verify(p, vk, public) != nil {
-			return 1, nil
+		if groth16.Verify(g, p.vk, public) != nil {
+			n++
 		}
-		return 0, nil
 	}
-	return s, nil
+	return n, nil
 }
 
 // curveOfKey returns the curve of a key in a file.

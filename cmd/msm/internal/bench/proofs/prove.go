@@ -40,8 +40,8 @@ func (c *Proofs) Validate() error {
 	if err := c.validateKept(); err != nil {
 		return err
 	}
-	if c.InFlight < 0 {
-		return bench.Refused("%d proofs in flight", c.InFlight)
+	if err := validateInFlight(c.InFlight); err != nil {
+		return err
 	}
 	if c.system() == proofsystem.PLONK && slices.Contains(c.Merge, report.MergeNever) {
 		return bench.Refused("merging %s: PLONK merges nothing", report.MergeNever)
@@ -78,16 +78,40 @@ func (c *Proofs) Sheet() report.Sheet {
 on the backend, within the proofs.
 "ms a proof" is a stream's time divided by its proofs, with as many "in flight" at a time. Checked: gnark's verifier accepted every proof.`,
 		Before: append(statementColumns(), report.ColumnInput("merging", 2, report.InputMerge)),
-		After: []report.Column{
+		After: append([]report.Column{
 			report.ColumnMillis("gnark ms", 9, report.FigureStock), report.ColumnFigure("faster", 9, report.FigureSpeedup, "x %.3g"),
 			report.ColumnFigure("without solving", 6, report.FigureWithoutSolving, "x %.3g"),
 			report.ColumnMillis("solve ms", 5, figureOwnSolve), report.ColumnMillis("gnark's", 4, figureSolve),
 			report.ColumnMillis("after it", 6, figureAfter),
 			report.ColumnMillis("MSM ms", 4, figureMSM), report.ColumnMillis("FFT ms", 4, figureFFT),
-			report.ColumnFigure("in flight", 3, figureInFlight, "%.0f"),
-			report.ColumnMillis("ms a proof", 3, figurePerProof), report.ColumnFigure("proofs a second", 3, figureProofs, "%.4g"),
-		},
+		}, streamColumns()...),
 	}
+}
+
+// streamColumns show what streamed adds.
+func streamColumns() []report.Column {
+	return []report.Column{
+		report.ColumnFigure("in flight", 3, figureInFlight, "%.0f"),
+		report.ColumnMillis("ms a proof", 3, figurePerProof), report.ColumnFigure("proofs a second", 3, figureProofs, "%.4g"),
+	}
+}
+
+// validateInFlight refuses fewer than no proofs in flight.
+func validateInFlight(n int) error {
+	if n < 0 {
+		return bench.Refused("%d proofs in flight", n)
+	}
+	return nil
+}
+
+// streamed adds to a run what a proof took of a stream of them, if there was one.
+func streamed(run *report.Run, inFlight int, perProof time.Duration) {
+	if perProof <= 0 {
+		return
+	}
+	run.Figure(figureInFlight, "", float64(inFlight))
+	run.Took(figurePerProof, perProof)
+	run.Figure(figureProofs, report.PerSecond, 1/perProof.Seconds())
 }
 
 func (c *Proofs) Measure(ctx context.Context, r *bench.Runner) error {
@@ -253,13 +277,13 @@ func (c *contender) prove(ctx context.Context, full witness.Witness) (took time.
 	return end.Sub(start), err
 }
 
-// streamLength is how many times Count proofs a stream has, or InFlight if that is more:
-// what its ends lack of proofs in flight should not weigh.
-const streamLength = 4
+// streamLength returns the proofs of a stream: so many that what its ends lack of proofs in
+// flight does not weigh.
+func streamLength(count, inFlight int) int { return 4 * max(count, inFlight) }
 
 // stream makes a stream of proofs, and verifies them outside of its time.
 func (m *match) stream(ctx context.Context, c *contender) error {
-	witnesses := slices.Repeat([]witness.Witness{m.full}, streamLength*max(m.cfg.Count, m.cfg.InFlight))
+	witnesses := slices.Repeat([]witness.Witness{m.full}, streamLength(m.cfg.Count, m.cfg.InFlight))
 	runtime.GC()
 	start := time.Now()
 	proofs, err := collect(c.prover.ProveAll(ctx, slices.Values(witnesses), m.cfg.InFlight))
@@ -294,11 +318,7 @@ func (m *match) figures(c *contender, run *report.Run) {
 	run.Sampled(figureOwnSolve, solve, false)
 	run.Sampled(figureAfter, after, false)
 	run.Took(figureLoadKey, c.load)
-	if c.perProof > 0 {
-		run.Figure(figureInFlight, "", float64(m.cfg.InFlight))
-		run.Took(figurePerProof, c.perProof)
-		run.Figure(figureProofs, report.PerSecond, 1/c.perProof.Seconds())
-	}
+	streamed(run, m.cfg.InFlight, c.perProof)
 	if m.cfg.NoStock {
 		return
 	}
