@@ -17,16 +17,6 @@
 //	input.go       where scalars come from
 //	errors.go      whose fault an error is
 //	digest.go      how bases are identified
-//
-//	backend.go     the contract, on one screen
-//	curve.go       facts of curves
-//	element.go     what spaces hold
-//	capability.go  what a backend can do
-//	program.go     programs, and what each step says of itself
-//	steps.go       the steps over vectors; points.go and numbers.go those over points and numbers
-//	input.go       where scalars come from
-//	errors.go      whose fault an error is
-//	digest.go      what names bases
 package backend
 
 import "context"

@@ -322,12 +322,12 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *keyOpt
 func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (scheme, error) {
 	loaded := *k
 	loaded.engine = e
-	loads, all := errgroup.WithContext(ctx)
+	loads := []func(context.Context) error{func(ctx context.Context) error { return loaded.b2.load(ctx, e, k.g2) }}
 	for _, b := range loaded.inG1() {
-		loads.Go(func() error { return b.load(all, e, k.g1) })
+		loads = append(loads, func(ctx context.Context) error { return b.load(ctx, e, k.g1) })
 	}
-	loads.Go(func() error { return loaded.b2.load(all, e, k.g2) })
-	if err := loads.Wait(); err != nil {
+	err := resident.LoadBeside(ctx, k.vectors, e, k.elements()+k.tableElements(), loads...)
+	if err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
 	return newProver(&loaded), nil

@@ -196,13 +196,29 @@ type tables[S comparable] struct {
 }
 
 // mostChosen returns the most values that a sum over some of the wires takes.
-func (p *prover[P1, P2, S]) mostChosen() int {
-	return max(len(p.a.sel.From), len(p.b1.sel.From), len(p.cs.sel.From))
+func (k *key[P1, P2, S]) mostChosen() int {
+	return max(len(k.a.sel.From), len(k.b1.sel.From), len(k.cs.sel.From))
 }
 
 // elements returns how many elements the session of a proof has.
-func (p *prover[P1, P2, S]) elements() int {
-	return p.wires + p.mostChosen() + 3*p.matrices.domain
+func (k *key[P1, P2, S]) elements() int {
+	return k.wires + k.mostChosen() + 3*k.matrices.domain
+}
+
+// chosen returns the wires for which A, B and C have points.
+func (k *key[P1, P2, S]) chosen() [3][]uint32 {
+	return [3][]uint32{k.a.sel.From, k.b1.sel.From, k.cs.sel.From}
+}
+
+// tableElements returns how many elements the session of the tables has.
+func (k *key[P1, P2, S]) tableElements() (n int) {
+	for _, from := range k.chosen() {
+		n += k.vectors.IndexElements(len(from))
+	}
+	for side := range k.matrices.sides {
+		n += k.vectors.MatrixElements(k.matrices.size(side))
+	}
+	return n
 }
 
 // sumsIn computes all sums by one program in a session: those over the wires, whose plain values it
@@ -260,20 +276,12 @@ func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], 
 // session, so that Repeat sees their failures. Each has a matrix at most: they take shared memory
 // meanwhile.
 func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
-	chosen := [][]uint32{p.a.sel.From, p.b1.sel.From, p.cs.sel.From}
-	count := 0
-	for _, from := range chosen {
-		count += p.vectors.IndexElements(len(from))
-	}
-	for side := range p.matrices.sides {
-		count += p.vectors.MatrixElements(p.matrices.size(side))
-	}
-	s, err := beside.Beside(ctx, count)
+	s, err := beside.Beside(ctx, p.tableElements())
 	if err != nil {
 		return nil, nil, err
 	}
 	on := new(tables[S])
-	program := beside.Program()
+	program, chosen := beside.Program(), p.chosen()
 	for i, to := range []*vector.Indices[S]{&on.a, &on.b, &on.c} {
 		*to = s.NewIndices(len(chosen[i]))
 		if len(chosen[i]) > 0 {

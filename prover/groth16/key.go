@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/consensys/gnark/constraint"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -203,12 +202,11 @@ func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2,
 	loaded := *k
 	loaded.engine = e
 	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)
-	loads, all := errgroup.WithContext(ctx)
+	loads := []func(context.Context) error{func(ctx context.Context) error { return loaded.b2.load(ctx, e, k.g2) }}
 	for _, b := range loaded.inG1() {
-		loads.Go(func() error { return b.load(all, e, k.g1) })
+		loads = append(loads, func(ctx context.Context) error { return b.load(ctx, e, k.g1) })
 	}
-	loads.Go(func() error { return loaded.b2.load(all, e, k.g2) })
-	if err := loads.Wait(); err != nil {
+	if err := resident.LoadBeside(ctx, k.vectors, e, k.elements(), loads...); err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
 	return &loaded, nil

@@ -58,7 +58,7 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 		quotient, wires = false, false
 	}
 	if quotient {
-		own.quotient = resident.OpenAhead(ctx, p.vectors, p.engine, 3*p.domain.Size)
+		own.quotient = resident.OpenAhead(ctx, p.vectors, p.engine, p.quotientElements())
 	}
 	if wires {
 		own.wires = resident.OpenAhead(ctx, p.vectors, p.engine, p.wireElements())
@@ -163,16 +163,32 @@ func (p *prover[P1, P2, S]) chosen() bool {
 }
 
 // mostChosen returns the most values that a sum over wires takes.
-func (p *prover[P1, P2, S]) mostChosen() int {
-	most := max(len(p.a.sel.From), len(p.b.sel.From), len(p.k.sel.From))
-	for _, c := range p.shape.commitments {
+func (k *key[P1, P2, S]) mostChosen() int {
+	most := max(len(k.a.sel.From), len(k.b.sel.From), len(k.k.sel.From))
+	for _, c := range k.shape.commitments {
 		most = max(most, len(c.PrivateCommitted))
 	}
 	return most
 }
 
 // wireElements returns how many elements the session of sumsOverWires has.
-func (p *prover[P1, P2, S]) wireElements() int { return p.shape.wires + p.mostChosen() }
+func (k *key[P1, P2, S]) wireElements() int { return k.shape.wires + k.mostChosen() }
+
+// quotientElements returns how many elements the session of the quotient has.
+func (k *key[P1, P2, S]) quotientElements() int { return 3 * k.domain.Size }
+
+// choiceElements returns how many elements the session of loadChoice has.
+func (k *key[P1, P2, S]) choiceElements() (n int) {
+	for _, from := range [][]uint32{k.a.sel.From, k.b.sel.From, k.k.sel.From} {
+		n += k.vectors.IndexElements(len(from))
+	}
+	return n
+}
+
+// elements returns how many elements the sessions of a proof have together.
+func (k *key[P1, P2, S]) elements() int {
+	return k.quotientElements() + k.wireElements() + k.choiceElements()
+}
 
 // sumsOverWires computes the sums over A, B in both groups, K, and the commitments' bases for the
 // proofs of knowledge. The backend gets the witness once, and each sum takes its scalars from it.
@@ -238,11 +254,7 @@ func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], 
 
 // loadChoice writes the tables to a new session beside another.
 func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
-	count := 0
-	for _, from := range [][]uint32{p.a.sel.From, p.b.sel.From, p.k.sel.From} {
-		count += p.vectors.IndexElements(len(from))
-	}
-	s, err := beside.Beside(ctx, count)
+	s, err := beside.Beside(ctx, p.choiceElements())
 	if err != nil {
 		return nil, nil, err
 	}

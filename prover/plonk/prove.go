@@ -49,15 +49,17 @@ func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error)
 	loaded := &prover[P, S]{
 		key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[*vector.Session[S], *keyVectors[S]](),
 	}
-	err := func() (err error) {
-		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
-			return err
-		}
+	_, ofProof := planProof(p.size, vector.Vector[S]{})
+	_, ofKey := planKey(p.size, vector.Vector[S]{})
+	err := resident.LoadBeside(ctx, p.vectors, e, ofProof+ofKey, func(ctx context.Context) (err error) {
+		loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3])
+		return err
+	}, func(ctx context.Context) (err error) {
 		if loaded.lagrange, err = resident.Load(ctx, e, p.g1, p.parts.lagrange); err != nil {
 			return err
 		}
 		return loaded.pad(ctx)
-	}()
+	})
 	if err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}

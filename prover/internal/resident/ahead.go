@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -58,4 +61,22 @@ func (a *Ahead[S]) Close() {
 	if a.opening.Wait(); a.session != nil {
 		_ = a.session.Close() // its backend is gone, and the memory with it
 	}
+}
+
+// LoadBeside calls loads, which make a key's bases resident, at the same time, with a session of so
+// many elements open meanwhile: as many as a proof's programs over the key have. Bases that then find
+// no room stay on the host and go to the backend with every call. Without the session they could take
+// all room, and every program would fail for want of memory.
+func LoadBeside[S comparable](ctx context.Context, f *vector.Field[S], e *engine.Engine, elements int,
+	loads ...func(context.Context) error) error {
+	if i := e.Info(); !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(f.Curve())) {
+		if s, err := f.Open(ctx, e, elements); err == nil { // if not, the proof's own session says why
+			defer s.Close() // its error is that of a backend that is gone
+		}
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for _, load := range loads {
+		all.Go(func() error { return load(ctx) })
+	}
+	return all.Wait()
 }

@@ -451,3 +451,44 @@ func TestAhead(t *testing.T) {
 	large.Close()
 	(*Ahead[fr.Element])(nil).Close()
 }
+
+// TestLoadBeside: bases are loaded while a session is open as large as a proof's, if another process
+// computes programs; a session for which there is no room keeps no key from being loaded.
+func TestLoadBeside(t *testing.T) {
+	here, err := Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	there := far(t)
+	for name, c := range map[string]struct {
+		on             *engine.Engine
+		elements, want int // sessions while bases are loaded
+	}{
+		"in this process": {here, 8, 0},
+		"in another":      {there, 8, 1},
+		"without room":    {there, 1 << 50, 0},
+	} {
+		var loads atomic.Int32
+		load := func(context.Context) error {
+			if loads.Add(1); c.on.Stats().Sessions != c.want {
+				t.Errorf("%s: %d sessions beside the load, want %d", name, c.on.Stats().Sessions, c.want)
+			}
+			return nil
+		}
+		if err := LoadBeside(t.Context(), vector.BN254, c.on, c.elements, load, load); err != nil || loads.Load() != 2 {
+			t.Errorf("%s: %v, %d loads", name, err, loads.Load())
+		}
+		if c.on.Stats().Sessions != 0 {
+			t.Errorf("%s: a session is left", name)
+		}
+	}
+	failed := errors.New("failed")
+	err = LoadBeside(t.Context(), vector.BN254, there, 8, func(context.Context) error { return failed }, func(ctx context.Context) error {
+		<-ctx.Done() // ends with the first error
+		return ctx.Err()
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("a load that fails: %v", err)
+	}
+}
