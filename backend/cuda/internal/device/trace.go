@@ -28,6 +28,9 @@ func (t *Turn) Mark(phase string) error {
 	return t.Compute.Record(e)
 }
 
+// Marks reports whether Mark measures. Then everything belongs on Compute.
+func (t *Turn) Marks() bool { return t.dev.trace != nil }
+
 // report reports the times of a turn that ends.
 func (t *tracer) report() {
 	if len(t.events) == 0 {

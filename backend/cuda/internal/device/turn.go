@@ -13,7 +13,8 @@ import (
 // Turn is the exclusive use of a card until End.
 type Turn struct {
 	// Compute is the stream for kernels, and Copy is for copies beside them. Beside is for kernels
-	// that prepare what later kernels of Compute need: it has the higher priority for free blocks.
+	// that need few blocks while those of Compute need many: they prepare what later kernels of
+	// Compute read, or end what earlier ones began. It has the higher priority for free blocks.
 	Compute, Copy, Beside *driver.Stream
 
 	dev    *Device

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
-	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
@@ -44,12 +43,10 @@ func New(d *device.Device) (*Computer, error) {
 		return nil, err
 	}
 	c.background, c.stop = context.WithCancel(context.Background())
-	for i := range 2 {
-		for _, e := range []**driver.Event{&c.pipe.copied[i], &c.pipe.read[i], &c.pipe.sorted[i], &c.pipe.done[i]} {
-			var err error
-			if *e, err = d.Driver().NewEvent(false); err != nil {
-				return nil, errors.Join(err, c.Close())
-			}
+	for _, e := range c.pipe.all() {
+		var err error
+		if *e, err = d.Driver().NewEvent(false); err != nil {
+			return nil, errors.Join(err, c.Close())
 		}
 	}
 	return c, nil
@@ -79,11 +76,9 @@ func (c *Computer) Quiet() {
 func (c *Computer) Close() error {
 	c.stop()
 	var errs []error
-	for i := range 2 {
-		for _, e := range []*driver.Event{c.pipe.copied[i], c.pipe.read[i], c.pipe.sorted[i], c.pipe.done[i]} {
-			if e != nil {
-				errs = append(errs, e.Close())
-			}
+	for _, e := range c.pipe.all() {
+		if *e != nil {
+			errs = append(errs, (*e).Close())
 		}
 	}
 	return errors.Join(errs...)

@@ -16,6 +16,12 @@ type pipe struct {
 	read   [2]*driver.Event // its entries are made: the input may be overwritten
 	sorted [2]*driver.Event // its tasks are made
 	done   [2]*driver.Event // its sums are computed
+	added  *driver.Event    // its tasks are computed
+}
+
+// all returns the places of all events.
+func (p *pipe) all() []**driver.Event {
+	return []**driver.Event{&p.copied[0], &p.copied[1], &p.read[0], &p.read[1], &p.sorted[0], &p.sorted[1], &p.done[0], &p.done[1], &p.added}
 }
 
 // step is one chunk of a batch: all phases but the last over these points.
@@ -32,6 +38,7 @@ type execution struct {
 	turn   *device.Turn
 	memory driver.Span
 	pinned driver.HostSpan
+	beside bool // the phases after the accumulation go to the stream Beside
 	steps  []step
 }
 
@@ -160,8 +167,11 @@ func (s *step) uploads() bool { return !s.plan.Resident || s.Bases.host != nil }
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
 	p := &phases{Plan: s.plan, groupKernels: s.kernels, points: s.n, piece: s.plan.PieceOf(s.n),
-		TaskLists: s.plan.Work.Lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
-		memory: x.memory.Slice(x.workAt, s.plan.Work.Size), mark: x.turn.Mark}
+		TaskLists: s.plan.Work.Lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute, after: x.turn.Compute,
+		added: x.added, memory: x.memory.Slice(x.workAt, s.plan.Work.Size), mark: x.turn.Mark}
+	if x.beside && !s.plan.Direct {
+		p.after = x.turn.Beside
+	}
 	if s.plan.Overlaps() {
 		p.ahead = x.turn.Beside
 		// Wait until the memory that it overwrites is free: after the step before the last or, at
@@ -195,11 +205,11 @@ func (x *execution) step(i int) error {
 		return err
 	}
 	if s.last {
-		if err := p.stream.Download(x.pinned.Slice(s.result.Off, s.result.Size), p.at(s.plan.Work.Results())); err != nil {
+		if err := p.after.Download(x.pinned.Slice(s.result.Off, s.result.Size), p.at(s.plan.Work.Results())); err != nil {
 			return err
 		}
 	}
-	return p.stream.Record(x.done[i%2])
+	return p.after.Record(x.done[i%2])
 }
 
 // addDirectly launches the only phase of an MSM without buckets.

@@ -272,11 +272,12 @@ func TestOnCard(t *testing.T) {
 				pinned.Span().Slice(0, rounds[0].Results()), pinned.Span().Slice(device.Align(rounds[0].Results()), rounds[1].Results()),
 			}
 			for i, r := range rounds {
-				if err := r.Queue(t.Context(), turn, scalars.Span(), memory.Slice(0, r.Work()), places[i]); err != nil {
+				// The second ends beside whatever would follow.
+				if err := r.Queue(t.Context(), turn, scalars.Span(), memory.Slice(0, r.Work()), places[i], i == 1); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := turn.Compute.Synchronize(); err != nil {
+			if err := errors.Join(turn.Compute.Synchronize(), turn.Beside.Synchronize()); err != nil {
 				t.Fatal(err)
 			}
 			for i, r := range rounds {

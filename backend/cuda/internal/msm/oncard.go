@@ -38,11 +38,19 @@ func (r *OnCard) Secret() int64 { return r.secret }
 // Results returns the bytes of pinned memory that it needs.
 func (r *OnCard) Results() int64 { return r.resultBytes }
 
+// MayEndBeside reports whether the MSM is one that can end on the stream Beside.
+func (r *OnCard) MayEndBeside() bool {
+	plan := r.batches[0].plan
+	return !plan.Direct && len(plan.Chunks) == 1
+}
+
 // Queue queues the MSM and returns before it is done. Its scalars are what the turn's stream
-// Compute has written by then.
-func (r *OnCard) Queue(ctx context.Context, turn *device.Turn, scalars, work driver.Span, pinned driver.HostSpan) error {
+// Compute has written by then. If beside, the phases that follow the accumulation, which keep few of
+// the card's multiprocessors busy, are queued on the stream Beside: what is queued on Compute next
+// runs at the same time, and must leave the work memory alone.
+func (r *OnCard) Queue(ctx context.Context, turn *device.Turn, scalars, work driver.Span, pinned driver.HostSpan, beside bool) error {
 	r.batches[0].resident = scalars
-	x := &execution{round: &r.round, pipe: r.pipe, turn: turn, memory: work, pinned: pinned}
+	x := &execution{round: &r.round, pipe: r.pipe, turn: turn, memory: work, pinned: pinned, beside: beside}
 	if r.batches[0].Bases.host != nil {
 		// Its points are copied to memory that another MSM may still use.
 		if err := errors.Join(turn.Compute.Record(x.done[1]), turn.Copy.Wait(x.done[1])); err != nil {

@@ -10,17 +10,20 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// phases launches the phases of a step. Those before the accumulation go to the stream ahead, the
-// others to stream. The two may be the same.
+// phases launches the phases of a step. Those before the accumulation go to the stream ahead, those
+// after it to after, the others to stream. They may be the same.
 type phases struct {
 	*msmplan.Plan
 	*groupKernels
 	msmplan.TaskLists
-	points        int // of the chunk
-	piece         int // the longest task
-	ahead, stream *driver.Stream
-	memory        driver.Span
-	mark          func(phase string) error // is called after a phase was launched
+	points int // of the chunk
+	piece  int // the longest task
+
+	ahead, stream, after *driver.Stream
+	added                *driver.Event // orders after behind stream
+
+	memory driver.Span
+	mark   func(phase string) error // is called after a phase was launched
 }
 
 func (p *phases) at(g device.Region) driver.Span { return g.In(p.memory) }
@@ -238,8 +241,13 @@ func (p *phases) addUp(points driver.Span) error {
 	if err := p.mark("accumulate"); err != nil {
 		return err
 	}
+	if p.after != p.stream {
+		if err := errors.Join(p.stream.Record(p.added), p.after.Wait(p.added)); err != nil {
+			return err
+		}
+	}
 	most := int(m.Slots.Size / p.PointBytes() / 2)
-	if err := p.fold.Launch(p.stream, few(most, p.fold.Threads), 1, kernel.Fold{
+	if err := p.fold.Launch(p.after, few(most, p.fold.Threads), 1, kernel.Fold{
 		Work: tally, Splits: splits, Owners: p.address(p.TaskLists.Owners), Slots: slots, Buckets: buckets,
 	}); err != nil {
 		return err
@@ -251,7 +259,7 @@ func (p *phases) addUp(points driver.Span) error {
 func (p *phases) reduceBuckets() error {
 	m := &p.Work
 	first, joins := p.Reduction()
-	if err := p.reduce.Launch(p.stream, 1<<(p.BucketBits()-first), p.AllSets(), kernel.Reduce{
+	if err := p.reduce.Launch(p.after, 1<<(p.BucketBits()-first), p.AllSets(), kernel.Reduce{
 		Buckets: p.address(m.Buckets), LogBuckets: p.BucketBits(), LogM: first,
 	}); err != nil {
 		return err
@@ -266,9 +274,9 @@ func (p *phases) reduceBuckets() error {
 			In: p.address(in), SetStride: setStride, NodeStride: nodeStride, LogNodes: j.Nodes, Parts: j.Parts,
 			LogLanes: j.Lanes, LogEach: j.Each, Last: last, Out: p.address(out),
 		}
-		launch := func() error { return p.planes.Launch(p.stream, j.Threads(), p.AllSets(), step) }
+		launch := func() error { return p.planes.Launch(p.after, j.Threads(), p.AllSets(), step) }
 		if j.Quads {
-			launch = func() error { return p.joins.Launch(p.stream, j.Threads(), p.AllSets(), kernel.Joins(step)) }
+			launch = func() error { return p.joins.Launch(p.after, j.Threads(), p.AllSets(), kernel.Joins(step)) }
 		}
 		if err := launch(); err != nil {
 			return err

@@ -23,6 +23,8 @@ type execution struct {
 	uploads []upload        // those for which no step has waited
 	touched []backend.Range // by steps for which no upload has waited
 
+	ended [2]*driver.Event // by work memory of MSMs: the last one there has ended; nil if that is on Compute
+
 	queued int  // elements since the last mark
 	long   bool // there was a mark
 	marks  [2]*driver.Event
@@ -85,6 +87,11 @@ func (x *execution) end() error {
 			return err
 		}
 	}
+	for i := range x.ended {
+		if err := x.free(i); err != nil {
+			return err
+		}
+	}
 	if err := x.turn.Compute.Download(x.answerSpan(), x.answersAt.In(x.work)); err != nil {
 		return err
 	}
@@ -93,6 +100,36 @@ func (x *execution) end() error {
 	}
 	x.turn.Waited()
 	return nil
+}
+
+// free has the kernels wait until a work memory of MSMs is free.
+func (x *execution) free(i int) error {
+	e := x.ended[i]
+	if e == nil {
+		return nil
+	}
+	x.ended[i] = nil
+	return x.turn.Compute.Wait(e)
+}
+
+// commit queues the program's MSM number k. Its end runs beside what follows if it can, unless the program
+// goes on with the point or phases are measured.
+func (x *execution) commit(ctx context.Context, k int, scalars driver.Span, pinned driver.HostSpan, goesOn bool) error {
+	round, at := x.commits[k].round, k%len(x.msmAt)
+	if err := x.free(at); err != nil {
+		return err
+	}
+	beside := !goesOn && !x.turn.Marks() && round.MayEndBeside()
+	work := x.msmAt[at].In(x.work).Slice(0, round.Work())
+	if err := round.Queue(ctx, x.turn, scalars, work, pinned, beside); err != nil || !beside {
+		return err
+	}
+	e, err := x.event()
+	if err != nil {
+		return err
+	}
+	x.ended[at] = e
+	return x.turn.Beside.Record(e)
 }
 
 func (x *execution) close() {

@@ -51,7 +51,7 @@ type program struct {
 
 	layout                        device.Layout
 	frameAt, answersAt, scratchAt device.Region
-	msmAt                         device.Region
+	msmAt                         []device.Region // of the MSMs, which take them in turn
 	secret                        int64
 }
 
@@ -271,7 +271,7 @@ func (p *program) refusal(i int, format string, a ...any) int64 {
 }
 
 // planCommits plans the MSMs, in the memory that everything else leaves. They follow one another
-// and share their work memory.
+// and share their work memory, or take one of two in turn: then one ends beside the next.
 func (c *Computer) planCommits(turn *device.Turn, p *program) error {
 	p.frameAt = p.layout.Take(int64(len(p.frame)))
 	p.answersAt = p.layout.Take(p.answers)
@@ -309,7 +309,14 @@ func (c *Computer) planRounds(turn *device.Turn, p *program) error {
 		work = max(work, m.round.Work())
 		p.secret = max(p.secret, m.round.Secret())
 	}
-	p.msmAt = p.layout.Take(work)
-	p.secret += p.msmAt.Off
+	p.msmAt = append(p.msmAt[:0], p.layout.Take(work))
+	if len(p.commits) > 1 && work <= mostBeside && 2*work <= left {
+		p.msmAt = append(p.msmAt, p.layout.Take(work))
+	}
+	p.secret += p.msmAt[len(p.msmAt)-1].Off
 	return nil
 }
+
+// mostBeside bounds the work memory of MSMs that end beside what follows. Those that need more keep
+// the card busy for so long that their ends do not matter.
+const mostBeside = 512 << 20

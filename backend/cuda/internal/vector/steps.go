@@ -525,15 +525,15 @@ func (p *program) committed(i int, s backend.Job) {
 			return err
 		}
 		x.queued += 32 * s.Src.Count
-		round := p.commits[k].round
-		if err := round.Queue(ctx, x.turn, p.span(s.Src), p.msmAt.In(x.work).Slice(0, round.Work()), pinned(x)); err != nil || s.Dst.Space == 0 {
+		goesOn := s.Dst.Space != 0
+		if err := x.commit(ctx, k, p.span(s.Src), pinned(x), goesOn); err != nil || !goesOn {
 			return err
 		}
 		// The host adds up the results before anything reads the point.
 		if err := x.turn.Compute.Synchronize(); err != nil {
 			return err
 		}
-		answer, err := round.Answer(pinned(x).Bytes())
+		answer, err := p.commits[k].round.Answer(pinned(x).Bytes())
 		if err != nil {
 			return err
 		}
