@@ -56,9 +56,34 @@ type dispatcher struct {
 
 // lane is how a dispatcher listens to one tenant: to its queue and to its ends.
 type lane struct {
-	before  uint64 // the queue's last message when listening began; jobs up to it may have been handed out before
-	counted uint64 // the last end whose cost is in the notes
-	stop    func()
+	before uint64 // the queue's last message when listening began; jobs up to it may have been handed out before
+	queue  ear
+	ends   ear // what it has heard of is in the notes
+}
+
+// ear listens to a stream.
+type ear struct {
+	heard uint64 // the last message that was heard of
+	// missed is a message that a look at the stream saw before it was heard of, and since the time of that
+	// look. What was removed meanwhile is never heard of, so messages up to old, from before the last time that
+	// listening began, are not waited for.
+	missed, old uint64
+	since       time.Time
+	stop        func()
+}
+
+// deafFor is after how long a message that is not heard of makes the dispatcher listen anew. NATS's client
+// does that by itself when two heartbeats are missing, but its request may wait 10 s for an answer while
+// servers come and go. All of the tenant's jobs would wait with it.
+const deafFor = 3 * time.Second
+
+// deaf reports whether a message has not been heard of for deafFor. last is the last one that a look saw.
+func (e *ear) deaf(last uint64, now time.Time) bool {
+	if e.missed > max(e.heard, e.old) {
+		return now.Sub(e.since) >= deafFor
+	}
+	e.missed, e.since = last, now
+	return false
 }
 
 // handed is a job that was handed out.
@@ -235,38 +260,116 @@ func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) er
 		return err
 	}
 	d.ages.look(queue.CachedInfo())
-	l := &lane{before: queue.CachedInfo().State.LastSeq, counted: min(counted, ends.CachedInfo().State.LastSeq)}
-	waits, err := queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + tenant + ".>"}})
-	if err != nil {
-		return err
+	l := &lane{before: queue.CachedInfo().State.LastSeq}
+	l.ends.heard = min(counted, ends.CachedInfo().State.LastSeq)
+	d.mu.Lock()
+	d.lanes[tenant] = l
+	d.mu.Unlock()
+	err = d.listen(ctx, queue, l)
+	if err == nil {
+		err = d.listen(ctx, ends, l)
 	}
-	over, err := ends.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{wire.EndsPrefix + tenant + ".>"},
-		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: l.counted + 1, HeadersOnly: true,
+	if err != nil {
+		d.shut(tenant)
+	}
+	return err
+}
+
+// listen listens to a tenant's queue or ends from the first message on that was not heard of, until the
+// dispatcher ends or the ear's stop is called.
+func (d *dispatcher) listen(ctx context.Context, s jetstream.Stream, l *lane) error {
+	kind, tenant := wire.Apart(s.CachedInfo().Config.Name)
+	e, prefix, heard := &l.queue, wire.QueuePrefix, d.queued
+	if kind == wire.Ends {
+		e, prefix, heard = &l.ends, wire.EndsPrefix, d.ended
+	}
+	d.mu.Lock()
+	from := e.heard + 1
+	d.mu.Unlock()
+	c, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{prefix + tenant + ".>"}, HeadersOnly: kind == wire.Ends,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
 	})
 	if err != nil {
 		return err
 	}
+	listens, err := c.Consume(func(m jetstream.Msg) { heard(d.ctx, m) }, listening)
+	if err != nil {
+		return err
+	}
+	unregister := context.AfterFunc(d.ctx, listens.Stop)
 	d.mu.Lock()
-	d.lanes[tenant] = l
-	d.mu.Unlock()
-	reading, err := waits.Consume(func(m jetstream.Msg) { d.queued(d.ctx, m) }, listening)
-	if err != nil {
-		return err
-	}
-	counting, err := over.Consume(func(m jetstream.Msg) { d.ended(d.ctx, m) }, listening)
-	if err != nil {
-		reading.Stop()
-		return err
-	}
-	unregister := context.AfterFunc(d.ctx, func() { reading.Stop(); counting.Stop() })
-	l.stop = func() {
+	before := e.stop
+	e.stop = func() {
 		if unregister() {
-			reading.Stop()
-			counting.Stop()
+			listens.Stop()
 		}
 	}
+	d.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	return nil
+}
+
+// listenAnew listens anew to streams whose messages the dispatcher does not hear of. A look saw the streams.
+func (d *dispatcher) listenAnew(ctx context.Context, seen []*jetstream.StreamInfo, at time.Time) {
+	for _, s := range seen {
+		l, deaf := d.hears(s, at)
+		if !deaf {
+			continue
+		}
+		d.cfg.Log.Warn("cluster: messages are not heard of; the stream is listened to anew", "stream", s.Config.Name)
+		err := func() error {
+			ctx, cancel := context.WithTimeout(ctx, deafFor)
+			defer cancel()
+			stream, err := d.link.JS.Stream(ctx, s.Config.Name)
+			if err != nil {
+				return err
+			}
+			return d.listen(ctx, stream, l)
+		}()
+		if err != nil { // the next look tries again
+			d.cfg.Log.Warn("cluster: the stream does not answer", "stream", s.Config.Name, "problem", err)
+			continue
+		}
+		d.mu.Lock()
+		l.ear(s.Config.Name).old = s.State.LastSeq
+		d.mu.Unlock()
+	}
+}
+
+// hears returns the lane of a stream that a look saw, and whether its messages are not heard of.
+func (d *dispatcher) hears(s *jetstream.StreamInfo, at time.Time) (l *lane, deaf bool) {
+	_, tenant := wire.Apart(s.Config.Name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l = d.lanes[tenant]; l == nil {
+		return nil, false
+	}
+	e := l.ear(s.Config.Name)
+	return l, e != nil && e.deaf(s.State.LastSeq, at)
+}
+
+// ear returns what listens to a stream, or nil if nothing does.
+func (l *lane) ear(stream string) *ear {
+	switch kind, _ := wire.Apart(stream); kind {
+	case wire.Queue:
+		return &l.queue
+	case wire.Ends:
+		return &l.ends
+	}
+	return nil
+}
+
+// first notes that a message was heard of, and reports whether it is the first time: a stream that is listened
+// to anew may give it once more. The caller holds mu.
+func (e *ear) first(seq uint64) bool {
+	if seq <= e.heard {
+		return false
+	}
+	e.heard = seq
+	return true
 }
 
 // opened reports whether the dispatcher listens to a tenant.
@@ -279,11 +382,16 @@ func (d *dispatcher) opened(tenant string) bool {
 // shut stops listening to a tenant.
 func (d *dispatcher) shut(tenant string) {
 	d.mu.Lock()
-	l := d.lanes[tenant]
+	var stops []func()
+	if l := d.lanes[tenant]; l != nil {
+		stops = append(stops, l.queue.stop, l.ends.stop)
+	}
 	delete(d.lanes, tenant)
 	d.mu.Unlock()
-	if l != nil {
-		l.stop()
+	for _, stop := range stops {
+		if stop != nil {
+			stop()
+		}
 	}
 }
 
@@ -295,6 +403,13 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 	meta, err := m.Metadata()
 	if err == nil {
 		w.seq = meta.Sequence.Stream
+		d.mu.Lock()
+		l := d.lanes[tenant]
+		again := l != nil && !l.queue.first(w.seq)
+		d.mu.Unlock()
+		if again {
+			return
+		}
 		w.since = w.since.Add(-d.ages.of(wire.Of(wire.Queue, tenant), w.seq, meta.Timestamp))
 		err = json.Unmarshal(m.Data(), &w.job)
 	}
@@ -434,12 +549,16 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	if err != nil {
 		return
 	}
-	d.cfg.Log.Debug("cluster: a job's end is heard", "job", id, "end", meta.Sequence.Stream)
 	d.mu.Lock()
-	waited := d.graph.waitedFor(id)
 	if l := d.lanes[wire.TenantOfJob(id)]; l != nil {
-		l.counted, d.changed = meta.Sequence.Stream, true
+		if !l.ends.first(meta.Sequence.Stream) {
+			d.mu.Unlock()
+			return
+		}
+		d.changed = true
 	}
+	d.cfg.Log.Debug("cluster: a job's end is heard", "job", id, "end", meta.Sequence.Stream)
+	waited := d.graph.waitedFor(id)
 	d.notes.Count(wire.TenantOfJob(id), cost)
 	if _, out := d.schedule.out[id]; out || cost.Counts() > 0 {
 		d.schedule.ended(id, cost.Counts())
@@ -928,7 +1047,7 @@ func (d *dispatcher) keepLedger(ctx context.Context) error {
 	changed := d.changed
 	counted := map[string]uint64{}
 	for tenant, l := range d.lanes {
-		counted[tenant] = l.counted
+		counted[tenant] = l.ends.heard
 	}
 	d.notes.At = time.Now()
 	text, err := json.Marshal(ledgerText{d.notes, counted})

@@ -3,11 +3,14 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
 // TestRoom: however old what a look has seen is, no more jobs are out than workers can have and
@@ -156,5 +159,127 @@ func TestEndedElsewhere(t *testing.T) {
 	}
 	if time.Sleep(40 * time.Millisecond); late.Load() != 0 {
 		t.Error("a job that has ended becomes too late")
+	}
+}
+
+// TestEar: a message that a look saw before it was heard of makes the dispatcher deaf once deafFor is over, unless
+// it is heard of meanwhile. What it has begun to listen for anew is not missed again.
+func TestEar(t *testing.T) {
+	begun := time.Unix(1e9, 0)
+	e := &ear{heard: 5}
+	at := func(seconds float64) time.Time { return begun.Add(time.Duration(seconds * float64(time.Second))) }
+	for i, c := range []struct {
+		seconds   float64
+		last      uint64
+		heard     uint64
+		old, deaf bool
+	}{
+		{0, 5, 5, false, false},    // all is heard of
+		{60, 7, 5, false, false},   // two are on their way
+		{62, 9, 6, false, false},   // and still one of them
+		{62.9, 9, 6, false, false}, //
+		{63, 9, 6, false, true},    // for too long
+		{64, 9, 7, false, false},   // it came late
+		{66.9, 9, 7, false, false}, // others are missed since then only
+		{67, 9, 7, true, true},     // listening begins anew
+		{68, 9, 7, false, false},   //
+		{99, 9, 7, false, false},   // 8 and 9 were removed
+		{100, 10, 7, false, false}, // a new one is missed
+		{103, 10, 7, false, true},  //
+	} {
+		e.heard = c.heard
+		if deaf := e.deaf(c.last, at(c.seconds)); deaf != c.deaf {
+			t.Errorf("look %d, after %v s: deaf %v", i, c.seconds, deaf)
+		}
+		if c.old {
+			e.old = c.last
+		}
+	}
+	if e.first(7) || !e.first(8) || e.first(8) {
+		t.Error("messages are heard of twice, or never")
+	}
+}
+
+// TestDeafDispatcher: a dispatcher whose consumers have fallen silent hears of a job and of an end within some
+// seconds, each once.
+func TestDeafDispatcher(t *testing.T) {
+	s, err := Start(Config{Dir: quickdir.New(t), Listen: "127.0.0.1:0", Clients: []string{"alice"}, Room: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	m := Manager{Every: time.Second, Stuck: time.Hour, Orphan: time.Hour, KeepDead: time.Hour, Linger: time.Hour, Room: s.Room(), Name: "m",
+		Log: slog.New(slog.DiscardHandler)}
+	m.Names, m.Shares = s.Tenants()
+	ticket := func(name string) cluster.Ticket {
+		t.Helper()
+		k, err := s.Ticket(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	m.Ticket = ticket(AdminTicket)
+	alice, err := ticket(TicketOf("alice")).Tenant()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := m.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	link.Replicas, link.Manages = 1, true
+	k := m.keeper(link)
+	if err := k.ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer k.follow()
+	if err := k.lead(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := k.leading()
+	heard := func() (queue, ends uint64) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.lanes[alice].queue.heard, d.lanes[alice].ends.heard
+	}
+	send := func(n int) {
+		t.Helper()
+		// No job, so that it is thrown away when it is heard of.
+		if _, err := link.JS.Publish(t.Context(), fmt.Sprint(wire.QueuePrefix, alice, ".x", n), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := link.JS.Publish(t.Context(), fmt.Sprint(wire.EndsPrefix, alice, ".x", n), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := func(n uint64, what string) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			if q, e := heard(); q == n && e == n {
+				return
+			} else if time.Now().After(end) {
+				t.Fatalf("%s: %d jobs and %d ends are heard of, want %d", what, q, e, n)
+			}
+			if err := k.look(t.Context(), t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	send(1)
+	until(1, "at first")
+	d.mu.Lock()
+	silent := []func(){d.lanes[alice].queue.stop, d.lanes[alice].ends.stop}
+	d.mu.Unlock()
+	for _, stop := range silent {
+		stop()
+	}
+	send(2)
+	until(2, "after both fell silent")
+	send(3)
+	until(3, "in the end")
+	if u := d.notes.Clients[alice]; u.Proved != 3 {
+		t.Errorf("%d ends are counted", u.Proved)
 	}
 }

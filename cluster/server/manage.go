@@ -83,13 +83,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
 	link.Replicas, link.Manages = max(1, m.Replicas), true
-	k := &keeper{
-		Manager: m, store: store{link}, fingerprint: m.Ticket.Fingerprint, orphans: map[string]time.Time{},
-		tenants: map[string]*tenant{}, workers: map[string]seen{}, ages: newAges(link.Replicas > 1), heard: bounded.New(m.Log),
-	}
-	for name := range m.Names {
-		k.tenants[name] = &tenant{}
-	}
+	k := m.keeper(link)
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
@@ -121,6 +115,18 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 		}
 		cancel()
 	}
+}
+
+// keeper returns the manager at work over a link.
+func (m Manager) keeper(link *wire.Link) *keeper {
+	k := &keeper{
+		Manager: m, store: store{link}, fingerprint: m.Ticket.Fingerprint, orphans: map[string]time.Time{},
+		tenants: map[string]*tenant{}, workers: map[string]seen{}, ages: newAges(link.Replicas > 1), heard: bounded.New(m.Log),
+	}
+	for name := range m.Names {
+		k.tenants[name] = &tenant{}
+	}
+	return k
 }
 
 // hasNoJetStream reports whether an error says that JetStream is not there for the user.
@@ -312,6 +318,7 @@ func (k *keeper) act(ctx context.Context, v view, p plan) error {
 	inHand, free := v.hands()
 	if d != nil {
 		d.adjust(v.slots, inHand, v.consumer.NumAckPending, len(v.silent) == 0)
+		d.listenAnew(ctx, v.streams, v.at)
 		if err := d.keepLedger(ctx); err != nil {
 			return err
 		}

@@ -709,6 +709,50 @@ func TestCommit(t *testing.T) {
 	})
 }
 
+// TestManyCommits computes many MSMs with buckets one after the other, of which each ends beside the
+// next in the other of two work memories, and a step between two of them that changes the scalars.
+func TestManyCommits(t *testing.T) {
+	n, rounds, less := 3000, 12, 200
+	if little() {
+		n, rounds, less = 100, 3, 20
+	}
+	eachCurve(t, func(k *card) {
+		if little() && k.curve != backend.BN254 {
+			return // the fake runs one kernel after the other anyway
+		}
+		p, err := fixtures.New(fixtures.Key{Curve: k.curve, Group: backend.G1, Seed: *seed})
+		k.must(err)
+		points, err := p.Bytes(n)
+		k.must(err)
+		b, err := k.msm.Load(k.Context(), &backend.Bases{Curve: k.curve, Group: backend.G1, Count: n, Bytes: points,
+			Hints: backend.Hints{Multiples: 1}}, 0)
+		k.must(err)
+		k.bases[1] = b
+		x := k.space(n)
+		v := k.some(n)
+		steps := []backend.Step{backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(v...)}}}
+		var want [][]byte
+		for i := range rounds {
+			count := n - less*i // less work each time, so that the next would overtake it
+			steps = append(steps, backend.Job{Bases: 1, Count: count, Src: part(x, 0, count)})
+			want = append(want, nil, k.expected(p, 0, v[:count]))
+			steps = append(steps, backend.Map{Count: n, Dst: backend.Operand{Range: x, Stride: 1}, Args: []backend.Operand{{Range: x, Stride: 1}},
+				Code: []backend.MapCode{{Op: backend.MapLoad}, {Op: backend.MapDouble}}})
+			for j := range v {
+				v[j] = k.mod(new(big.Int).Lsh(v[j], 1))
+			}
+		}
+		for try := range 3 {
+			got := k.run(steps...)
+			for i := 1; i < len(want); i += 2 {
+				if !bytes.Equal(got[i], want[i]) {
+					k.Errorf("seed %d, try %d: commitment %d is wrong", *seed, try, i/2)
+				}
+			}
+		}
+	})
+}
+
 func (k *card) expected(p *fixtures.Points, offset int, scalars []*big.Int) []byte {
 	k.Helper()
 	b, err := p.Expected(offset, k.bytes(scalars...))
