@@ -64,14 +64,20 @@ func (a *Ahead[S]) Close() {
 }
 
 // LoadBeside calls loads, which make a key's bases resident, at the same time, with a session of so
-// many elements open meanwhile: as many as a proof's programs over the key have. Bases that then find
-// no room stay on the host and go to the backend with every call. Without the session they could take
-// all room, and every program would fail for want of memory.
+// many elements open meanwhile, and more: as many as a proof's programs over the key have, and what
+// transforms and MSMs need to work. Bases that then find no room stay on the host and go to the backend
+// with every call. Without the session they could take all room, and every program would fail for want
+// of memory.
 func LoadBeside[S comparable](ctx context.Context, f *vector.Field[S], e *engine.Engine, elements int,
 	loads ...func(context.Context) error) error {
 	if i := e.Info(); !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(f.Curve())) {
-		if s, err := f.Open(ctx, e, elements); err == nil { // if not, the proof's own session says why
-			defer s.Close() // its error is that of a backend that is gone
+		for _, n := range []int{elements + elements/4 + workElements, elements} {
+			s, err := f.Open(ctx, e, n)
+			if err == nil {
+				defer s.Close() // its error is that of a backend that is gone
+				break
+			}
+			// Without room for either, the proof's own session says why.
 		}
 	}
 	all, ctx := errgroup.WithContext(ctx)
@@ -80,3 +86,7 @@ func LoadBeside[S comparable](ctx context.Context, f *vector.Field[S], e *engine
 	}
 	return all.Wait()
 }
+
+// workElements is 64 MiB on BN254. A program over a million elements had 55 MB too few with a session of its
+// own elements beside the load.
+const workElements = 1 << 21
