@@ -221,7 +221,8 @@ func TestCostsOfProofs(t *testing.T) {
 	if n < 16 {
 		t.Errorf("only %d costs were compared", n)
 	}
-	for _, change := range [][2]string{{"$4.59 an hour", "$4.60 an hour"}, {"| 197 |", "| 198 |"}, {"| 17.7 |", "| 17.6 |"}, {"| 48.0 |", "| 66.5 |"}} {
+	for _, change := range [][2]string{{"$4.59 an hour", "$4.60 an hour"}, {"| 197 |", "| 198 |"}, {"| 17.7 |", "| 17.6 |"},
+		{"| 48.0 |", "| 66.5 |"}} {
 		if _, problems := compareCosts(strings.Replace(string(text), change[0], change[1], 1)); len(problems) == 0 {
 			t.Errorf("%s instead of %s is not noticed", change[1], change[0])
 		}

@@ -27,6 +27,9 @@ const (
 	InputLibrary      = "library"      // that computed in a backend's place
 )
 
+// DevicePart begins the names of parts of a proof that a plugin's device computes.
+const DevicePart = "device "
+
 // Names in Run.Figures that more than the measurement itself reads.
 const (
 	FigureConstraints    = "constraints"
@@ -39,6 +42,9 @@ const (
 	FigureCalls          = "calls" // in a row back to back, or in a batch
 	FigureCallers        = "callers"
 	FigureEnergy         = "joules"
+	// Of the parts of a proof: what each took, and when it ended after the first had begun.
+	FigureTook = "took"
+	FigureEnd  = "end"
 )
 
 // Pippin is the library of runs that are pippin's own.

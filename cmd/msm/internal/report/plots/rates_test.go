@@ -135,16 +135,21 @@ var proofsCommand = regexp.MustCompile(`msm bench plot --proofs --plot (\S+\.svg
 // refused by name.
 func TestPlotProofs(t *testing.T) {
 	const one = `{"machine": {"cpu": "C", "cores": 16, "time": "2026-11-29T03:31:45Z"}, "runs": [
-		{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "constraints": 185198, "backend": "cuda", "device": "A", "count": 7, "median_ms": 1, "stock_ms": 2, "speedup": 2},
-		{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "constraints": 185198, "backend": "cuda", "device": "A", "merge": "never", "median_ms": 3, "stock_ms": 9, "speedup": 3},
-		{"op": "plonk", "circuit": "mimc-9", "curve": "bn254", "constraints": 1294045, "backend": "cpu", "device": "C", "count": 3, "median_ms": 4, "stock_ms": 8, "speedup": 2},
-		{"op": "plonk", "circuit": "mimc-9", "curve": "bn254", "constraints": 1294045, "backend": "cuda", "device": "A", "count": 3, "median_ms": 2, "stock_ms": 8, "speedup": 4},
+		{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "constraints": 185198,
+			"backend": "cuda", "device": "A", "count": 7, "median_ms": 1, "stock_ms": 2, "speedup": 2},
+		{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "constraints": 185198,
+			"backend": "cuda", "device": "A", "merge": "never", "median_ms": 3, "stock_ms": 9, "speedup": 3},
+		{"op": "plonk", "circuit": "mimc-9", "curve": "bn254", "constraints": 1294045,
+			"backend": "cpu", "device": "C", "count": 3, "median_ms": 4, "stock_ms": 8, "speedup": 2},
+		{"op": "plonk", "circuit": "mimc-9", "curve": "bn254", "constraints": 1294045,
+			"backend": "cuda", "device": "A", "count": 3, "median_ms": 2, "stock_ms": 8, "speedup": 4},
 		{"op": "msm", "backend": "cuda", "device": "B"}]}`
 	var svg bytes.Buffer
 	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"Proofs, and gnark's own prover on the same machine", "C, 16 cores; A; 2026-11-29", "a line goes from the slowest proof to the fastest",
+	want := []string{"Proofs, and gnark's own prover on the same machine", "C, 16 cores; A; 2026-11-29",
+		"a line goes from the slowest proof to the fastest",
 		"ECDSA, Groth16 on BN254, 185 k constraints: gnark 2.0 ms", "GPU 1.0 ms, median of 7", "CPU not measured",
 		"9 MiMC hashes, PLONK on BN254, 1.29 M constraints: gnark 8.0 ms", "GPU 2.0 ms, median of 3", "CPU 4.0 ms, median of 3"}
 	got := texts(t, svg.Bytes())
