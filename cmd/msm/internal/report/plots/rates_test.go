@@ -261,6 +261,22 @@ func TestCommittedPlots(t *testing.T) {
 			return b.Bytes(), err
 		}
 	}
+	traces, err := filepath.Glob("../../../../../bench/results/*/trace-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range traces {
+		plots[strings.TrimSuffix(path, ".json")+".svg"] = func() ([]byte, error) {
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			var b bytes.Buffer
+			err = PlotParts(&b, "svg", f)
+			return b.Bytes(), err
+		}
+	}
 	numbers, err := filepath.Glob("../../../../../bench/results/*/product-*.svg")
 	if err != nil {
 		t.Fatal(err)
