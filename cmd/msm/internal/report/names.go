@@ -13,6 +13,7 @@ const (
 	OpMSM           = "msm"
 	OpPeer          = "peer"           // an MSM of a library
 	OpPeerTransform = "peer-transform" // a transform of a vector on the card, by a library
+	OpPeerPowers    = "peer-powers"    // modular powers of numbers on the card, by a library
 	OpNumbers       = "numbers"
 	// PhaseOf follows the operation of which a run is a phase: that of the run before it.
 	PhaseOf = "-phase"
