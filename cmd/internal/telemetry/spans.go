@@ -40,7 +40,10 @@ type Span struct {
 	Name       string
 	Plugin     bool
 	Start, End time.Time
-	trace      string
+	// LeftOut is how many stages of the device have no span below this one, since it had too
+	// many.
+	LeftOut int
+	trace   string
 }
 
 // How long a plugin keeps spans before it sends them, and how long nothing may come until all
@@ -79,7 +82,8 @@ func (s *Spans) Connection() []grpc.DialOption { return tracing.Host(s.provider)
 
 // Environment has plugins send their spans here.
 func (s *Spans) Environment() []string {
-	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + s.address, fmt.Sprintf("OTEL_BSP_SCHEDULE_DELAY=%d", spansDelay.Milliseconds())}
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + s.address, fmt.Sprintf("OTEL_BSP_SCHEDULE_DELAY=%d", spansDelay.Milliseconds()),
+		"OTEL_BSP_MAX_QUEUE_SIZE=65536"} // none is thrown away
 }
 
 // Trace begins a trace of what is done with the context; of gives its spans by id.
@@ -154,8 +158,14 @@ func (s *Spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, of := range sent.GetResourceSpans() {
 		for _, by := range of.GetScopeSpans() {
 			for _, p := range by.GetSpans() {
-				s.add(Span{Name: p.GetName(), Plugin: true, trace: fmt.Sprintf("%x", p.GetTraceId()),
-					Start: time.Unix(0, int64(p.GetStartTimeUnixNano())), End: time.Unix(0, int64(p.GetEndTimeUnixNano()))})
+				span := Span{Name: p.GetName(), Plugin: true, trace: fmt.Sprintf("%x", p.GetTraceId()),
+					Start: time.Unix(0, int64(p.GetStartTimeUnixNano())), End: time.Unix(0, int64(p.GetEndTimeUnixNano()))}
+				for _, a := range p.GetAttributes() {
+					if a.GetKey() == tracing.StagesLeftOut {
+						span.LeftOut += int(a.GetValue().GetIntValue())
+					}
+				}
+				s.add(span)
 			}
 		}
 	}

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/observe/tracing"
 )
 
 // TestSpans: a trace has the phases of this process and what a plugin sends, by their
@@ -52,7 +54,9 @@ func TestSpans(t *testing.T) {
 		trace = append(trace, byte(b))
 	}
 	body, err := proto.Marshal(&collector.ExportTraceServiceRequest{ResourceSpans: []*wire.ResourceSpans{{ScopeSpans: []*wire.ScopeSpans{
-		{Spans: []*wire.Span{{TraceId: trace, Name: "pippin.stage.sort", StartTimeUnixNano: at, EndTimeUnixNano: at + 1e6}}}}}}})
+		{Spans: []*wire.Span{{TraceId: trace, Name: "pippin.stage.sort", StartTimeUnixNano: at, EndTimeUnixNano: at + 1e6,
+			Attributes: []*common.KeyValue{{Key: tracing.StagesLeftOut, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: 4}}}},
+		}}}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +80,7 @@ func TestSpans(t *testing.T) {
 	var names []string
 	for _, p := range spans {
 		names = append(names, p.Name)
-		if p.Plugin != (p.Name == "pippin.stage.sort") || p.Plugin && p.End.Sub(p.Start) != time.Millisecond {
+		if p.Plugin != (p.Name == "pippin.stage.sort") || p.Plugin != (p.LeftOut == 4) || p.Plugin && p.End.Sub(p.Start) != time.Millisecond {
 			t.Errorf("%+v", p)
 		}
 	}

@@ -44,8 +44,9 @@ const (
 	FigureCallers        = "callers"
 	FigureEnergy         = "joules"
 	// Of the parts of a proof: what each took, and when it ended after the first had begun.
-	FigureTook = "took"
-	FigureEnd  = "end"
+	FigureTook    = "took"
+	FigureEnd     = "end"
+	FigureLeftOut = "left_out" // of requests: a device's stages that have no part
 )
 
 // Pippin is the library of runs that are pippin's own.

@@ -135,7 +135,7 @@ func partOf(s telemetry.Span) string {
 // partRuns returns a run for each kind of parts of a proof, in the order in which the first of
 // each began.
 func partRuns(proved report.Run, spans []telemetry.Span) (all []report.Run) {
-	took, ends := map[string][]time.Duration{}, map[string][]time.Duration{}
+	took, ends, leftOut := map[string][]time.Duration{}, map[string][]time.Duration{}, map[string]int{}
 	var kinds []string
 	var begin time.Time
 	for _, s := range spans {
@@ -150,6 +150,7 @@ func partRuns(proved report.Run, spans []telemetry.Span) (all []report.Run) {
 			kinds = append(kinds, kind)
 		}
 		took[kind], ends[kind] = append(took[kind], s.End.Sub(s.Start)), append(ends[kind], s.End.Sub(begin))
+		leftOut[kind] += s.LeftOut
 	}
 	for _, kind := range kinds {
 		sum := time.Duration(0)
@@ -165,6 +166,7 @@ func partRuns(proved report.Run, spans []telemetry.Span) (all []report.Run) {
 			report.FigureEnd: {Value: record.Millis(slices.Max(ends[kind])), Unit: report.Milliseconds,
 				Samples: record.AllMillis(ends[kind])},
 		}
+		run.Figure(report.FigureLeftOut, "", float64(leftOut[kind]))
 		all = append(all, run)
 	}
 	return all

@@ -74,19 +74,21 @@ func TestParts(t *testing.T) {
 		return telemetry.Span{Name: name, Plugin: plugin, Start: at.Add(time.Duration(from) * time.Millisecond),
 			End: at.Add(time.Duration(to) * time.Millisecond)}
 	}
+	request := span("pippin.plugin.v4.Backend/Run", true, 21, 59)
+	request.LeftOut = 3
 	var proved report.Run
 	proved.Op, proved.Checked = "plonk", true
 	proved.Figure(report.FigureConstraints, "", 7)
 	runs := partRuns(proved, []telemetry.Span{
 		span("trace", false, 0, 100), span("pippin.prove", false, 1, 99), span("pippin.solve", false, 10, 30),
-		span("pippin.plugin.v4.Backend/Run", false, 20, 60), span("pippin.plugin.v4.Backend/Run", true, 21, 59),
+		span("pippin.plugin.v4.Backend/Run", false, 20, 60), request,
 		span("pippin.stage.sort", true, 22, 25), span("pippin.stage.sort", true, 30, 31),
 		span("pippin.plugin.v4.Backend/LoadBases", true, 40, 41),
 	})
 	var got []string
 	for _, r := range runs {
 		got = append(got, fmt.Sprint(r.Op, " ", r.What, " ", r.Figures[report.FigureTook].Samples, r.Figures[report.FigureEnd].Samples))
-		if r.Checked || r.Value(report.FigureConstraints) != 7 {
+		if r.Checked || r.Value(report.FigureConstraints) != 7 || (r.Value(report.FigureLeftOut) == 3) != (r.What == "request") {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -72,6 +72,7 @@ func PlotParts(w io.Writer, format string, from io.Reader) error {
 		return err
 	}
 	var proved *report.Run
+	leftOut := 0.0
 	parts := map[int][]report.Run{} // by lane
 	for i, run := range r.Runs {
 		switch {
@@ -82,6 +83,7 @@ func PlotParts(w io.Writer, format string, from io.Reader) error {
 		case len(run.Figures[report.FigureTook].Samples) != len(run.Figures[report.FigureEnd].Samples):
 			return fmt.Errorf("%w: %s has other times than ends", backend.ErrInvalidInput, run.Name())
 		default:
+			leftOut += run.Value(report.FigureLeftOut)
 			at := slices.IndexFunc(lanes, func(l lane) bool { return l.has(run.What) })
 			if at >= 0 && len(run.Figures[report.FigureEnd].Samples) > 0 {
 				parts[at] = append(parts[at], run)
@@ -97,6 +99,9 @@ func PlotParts(w io.Writer, format string, from io.Reader) error {
 	p.Title.Text = fmt.Sprintf("One proof: %s, %s on %s, %s, %s\n%s; %s%s", circuitTitle(proved.What), systemTitle(proved.Op),
 		strings.ToUpper(proved.Curve), constraintsTitle(proved.Value(report.FigureConstraints)), proofTime(proved.Median),
 		computedOn(r.Machine, []string{r.Machine.CPU, proved.Device}), day, cutInTitle(r.Cut))
+	if leftOut > 0 {
+		p.Title.Text += fmt.Sprintf("; %.0f stages of the device are not drawn", leftOut)
+	}
 	p.Title.Padding = 0.1 * vg.Inch
 	p.X.Label.Text = "milliseconds"
 	p.X.Min = 0

@@ -43,6 +43,11 @@ func TestPlotParts(t *testing.T) {
 	if n := strings.Count(svg.String(), "fill:#CC79A7"); n != 3 { // two calls, and a step over vectors
 		t.Errorf("%d bars of calls and vectors, want 3", n)
 	}
+	svg.Reset()
+	some := strings.Replace(partsRecord, `"figures": {"took": {"value": 1,`, `"figures": {"left_out": {"value": 5}, "took": {"value": 1,`, 1)
+	if err := PlotParts(&svg, "svg", strings.NewReader(some)); err != nil || !strings.Contains(svg.String(), "5 stages of the device are not drawn") {
+		t.Errorf("%v: %s", err, svg.String())
+	}
 	for _, c := range []struct {
 		record string
 		is     error
