@@ -22,7 +22,8 @@ import (
 const (
 	partsEdge = 1.4 * vg.Inch // title and axis
 	partsRow  = 0.3 * vg.Inch
-	partsBar  = 0.4 // of a row, above its middle and below
+	partsBar  = 0.4  // of a row, above its middle and below
+	partsLess = 1e-3 // milliseconds that rounding may have parts overlap
 )
 
 // lane is a line of a plot of parts: what is in it, and a place in plotColors.
@@ -165,7 +166,7 @@ func sideBySide(parts []report.Run) (rows [][]bar, sum float64) {
 	}
 	slices.SortFunc(all, func(a, b bar) int { return cmp.Compare(a.begin, b.begin) })
 	for _, b := range all {
-		i := slices.IndexFunc(rows, func(row []bar) bool { return row[len(row)-1].end <= b.begin })
+		i := slices.IndexFunc(rows, func(row []bar) bool { return row[len(row)-1].end <= b.begin+partsLess })
 		if i < 0 {
 			i, rows = len(rows), append(rows, nil)
 		}

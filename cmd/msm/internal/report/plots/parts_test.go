@@ -80,6 +80,7 @@ func TestSideBySide(t *testing.T) {
 	if !slices.EqualFunc(rows, want, slices.Equal[[]bar]) || sum != 8 {
 		t.Errorf("%v of %v ms, want %v", rows, sum, want)
 	}
+	r.Runs[3].Figures[report.FigureEnd].Samples[0] += partsLess / 2 // as rounding may have it
 	if rows, _ := sideBySide(r.Runs[3:5]); len(rows) != 1 {
 		t.Errorf("%v: two rows for what ran one behind the other", rows)
 	}
