@@ -187,12 +187,12 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 	return err
 }
 
-// constraintsTitle returns a number of constraints with three digits.
+// constraintsTitle returns a number of constraints with two digits or three.
 func constraintsTitle(n float64) string {
 	switch {
 	case n >= 1e6:
 		return fmt.Sprintf("%.2f M constraints", n/1e6)
-	case n >= 1e3:
+	case n >= 1e4:
 		return fmt.Sprintf("%.0f k constraints", n/1e3)
 	}
 	return fmt.Sprintf("%.0f constraints", n)
