@@ -45,7 +45,8 @@ func TestPlotParts(t *testing.T) {
 	}
 	svg.Reset()
 	some := strings.Replace(partsRecord, `"figures": {"took": {"value": 1,`, `"figures": {"left_out": {"value": 5}, "took": {"value": 1,`, 1)
-	if err := PlotParts(&svg, "svg", strings.NewReader(some)); err != nil || !strings.Contains(svg.String(), "5 stages of the device are not drawn") {
+	if err := PlotParts(&svg, "svg", strings.NewReader(some)); err != nil ||
+		!strings.Contains(svg.String(), "5 stages of the device are not drawn") {
 		t.Errorf("%v: %s", err, svg.String())
 	}
 	for _, c := range []struct {
