@@ -113,7 +113,11 @@ func computes(method string) bool {
 }
 
 // mostStages is the most spans that one turn of a device may make.
-const mostStages = 128
+const mostStages = 1024
+
+// StagesLeftOut is the attribute of a request's span that says how many stages have no span,
+// where a turn has more than 1024.
+const StagesLeftOut = "pippin.stages_left_out"
 
 // Stages makes cuda.Options.Trace: spans of what a device has just done,
 // one after the other until now, below the span of ctx.
@@ -127,7 +131,7 @@ func Stages(ctx context.Context, stages []backend.StageUsage) {
 		at = at.Add(-s.Busy)
 	}
 	if more := len(stages) - mostStages; more > 0 {
-		parent.SetAttributes(attribute.Int("pippin.stages_left_out", more))
+		parent.SetAttributes(attribute.Int(StagesLeftOut, more))
 		stages = stages[:mostStages]
 	}
 	tracer := parent.TracerProvider().Tracer(scope)

@@ -27,8 +27,8 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// Peers measures every program of a folder with another library's MSMs or transforms, in turns
-// with a backend. A program that fails is left out, with a note; so is one whose answers are
+// Peers measures every program of a folder with another library's MSMs, transforms or modular
+// powers, in turns with a backend. A program that fails is left out, with a note; so is one whose answers are
 // not right, and then the error is ErrWrong.
 type Peers struct {
 	Common            // with one backend
@@ -48,8 +48,9 @@ type peerPrograms struct {
 
 type peerProgram struct {
 	Name, Library, Commit, Op string
-	Curve, Group              string
-	Multiples                 []int // to try, each; 0 is as the library chooses
+	Curve, Group              string // of MSMs and transforms
+	Bits                      int    // of the numbers of powers
+	Multiples                 []int  // to try, each; 0 is as the library chooses
 }
 
 // What is in the times.
@@ -57,6 +58,7 @@ const (
 	timedPeerMSM = "a call: scalars come from host memory that the card reads directly, " +
 		"points and their multiples are on the card before"
 	timedPeerTransform = "a call on a vector on the card, until it is done"
+	timedPeerPowers    = "a call on numbers on the card, until it is done; exponents as wide as the one modulus"
 )
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
@@ -147,6 +149,9 @@ func (c *Peers) Measure(ctx context.Context, r *Runner) (err error) {
 		if err := p.transforms(ctx, curve); err != nil {
 			return err
 		}
+	}
+	if err := p.powers(ctx); err != nil {
+		return err
 	}
 	if p.wrong > 0 {
 		return fmt.Errorf("%w: of %d programs, which are left out", ErrWrong, p.wrong)
@@ -351,6 +356,72 @@ func transform[E comparable](ctx context.Context, t transforming, f *vector.Fiel
 	run := report.Run{Op: report.OpPeerTransform, What: orderNames[t.order], Curve: t.curve.String(), N: t.n, Oracle: "the CPU's transform"}
 	run.Note("timed", timedPeerTransform)
 	return t.turns(ctx, run, own, turns)
+}
+
+// powers compares modular powers of every width that programs have, at all sizes.
+func (p *peers) powers(ctx context.Context) error {
+	programs := slices.DeleteFunc(slices.Clone(p.programs.Programs), func(x peerProgram) bool { return x.Op != "power" })
+	slices.SortStableFunc(programs, func(a, b peerProgram) int { return cmp.Compare(a.Bits, b.Bits) })
+	for len(programs) > 0 {
+		bits, same := programs[0].Bits, 1
+		for same < len(programs) && programs[same].Bits == bits {
+			same++
+		}
+		if !p.engine.info.Can.HasNumbers(backend.NumExpMod) {
+			p.Notef("backend %s has no powers: they are left out", p.engine.Name)
+			return nil
+		}
+		for _, n := range p.cfg.Sizes {
+			if err := p.power(ctx, bits, n, programs[:same]); err != nil {
+				return err
+			}
+		}
+		programs = programs[same:]
+	}
+	return nil
+}
+
+// power compares n powers of one width, of which a sample is compared with math/big's.
+func (p *peers) power(ctx context.Context, bits, n int, programs []peerProgram) (err error) {
+	l := newNumberWork(backend.NumExpMod, bits, n, p.Seed)
+	if err := l.oracle(ctx, false); err != nil {
+		return err
+	}
+	input, err := p.file("numbers", l.memory[:4*l.step.Dst.Offset]) // the modulus, the bases, the exponents
+	if err != nil {
+		return err
+	}
+	output, err := p.file("answer", l.memory[4*l.step.Dst.Offset:])
+	if err != nil {
+		return err
+	}
+	on, err := l.on(ctx, p.engine, 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, on.s.Close()) }()
+	if err := on.host.Run(ctx); err != nil { // it writes the operands
+		return err
+	}
+	own := func() (bool, time.Duration, error) {
+		took, err := Clock(func() error { return on.resident.Run(ctx) })()
+		if err == nil {
+			err = on.read.Run(ctx)
+		}
+		return err == nil && l.wrong(layout.Bytes(on.residentAnswer.Words)) == 0, took, err
+	}
+	check := func([]byte) (bool, error) {
+		got, err := os.ReadFile(output)
+		return err == nil && len(got) == 4*l.step.Dst.Range().Count && l.wrong(got) == 0, err
+	}
+	var turns []turn
+	for _, program := range programs {
+		turns = append(turns, turn{program, 0, []string{input, output, strconv.Itoa(n), strconv.Itoa(bits)}, check})
+	}
+	run := report.Run{Op: report.OpPeerPowers, What: fmt.Sprintf("powers of %d bits", bits), N: n, Oracle: "math/big", Compared: l.compared()}
+	run.Size("bits", bits)
+	run.Note("timed", timedPeerPowers)
+	return p.turns(ctx, run, own, turns)
 }
 
 // valuesOf returns the values of a polynomial at the powers of gnark-crypto's root of

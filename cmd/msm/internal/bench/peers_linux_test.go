@@ -213,3 +213,41 @@ func TestPeersRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestPeersPowers: programs of each width get the modulus, the bases and the exponents, and are
+// left out when a power of the sample is wrong.
+func TestPeersPowers(t *testing.T) {
+	const bits = 64
+	l := newNumberWork(backend.NumExpMod, bits, peerSize, peerSeed)
+	if err := l.oracle(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	right := l.want[0].bytes
+	wrong := bytes.Clone(right)
+	wrong[0] ^= 1 // the first is in every sample
+	scripts := map[string]string{}
+	for name, answer := range map[string][]byte{"right": right, "wrong": wrong} {
+		kept := filepath.Join(t.TempDir(), "answer")
+		if err := os.WriteFile(kept, answer, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		scripts[name] = fmt.Sprintf("[ \"$3 $4\" = '%d %d' ] && [ $(wc -c < \"$1\") = %d ] || exit 1\n", peerSize, bits, 8*(1+2*peerSize)) +
+			fmt.Sprintf("echo ready 8 threads\nwhile read -r line; do cat %s > \"$2\"; echo '1.5 '; done\n", kept)
+	}
+	programs := `{"name": "right", "library": "theirs", "commit": "c0ffee", "op": "power", "bits": 64},
+		{"name": "wrong", "library": "wrong", "op": "power", "bits": 64}`
+	runs, notes, err := runPeers(t, peerFolder(t, programs, scripts), backend.BN254)
+	if !errors.Is(err, ErrWrong) || !strings.Contains(notes, "wrong, 32: left out: 3 of its 3 answers are not right") || len(runs) != 2 {
+		t.Fatalf("%v, %s, %d runs", err, notes, len(runs))
+	}
+	for i, library := range []string{report.Pippin, "theirs"} {
+		r := runs[i]
+		if r.Op != report.OpPeerPowers || r.Inputs[report.InputLibrary] != library || r.Sizes["bits"] != bits || r.N != peerSize || !r.Checked ||
+			r.Compared == 0 || r.Median <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if runs[1].Median != 1.5 || runs[1].Notes["note"] != "8 threads" {
+		t.Errorf("%+v", runs[1])
+	}
+}

@@ -155,8 +155,9 @@ a width where the program is there. Every signature is verified afterwards.`,
 func peerMeasurement() Measurement {
 	w := &bench.Peers{}
 	return Measurement{
-		Long: `Time the MSMs and transforms of other libraries, by programs that bench/peers/build makes,
-in turns with a backend's: the same points, the same uniform scalars, the same card.
+		Long: `Time the MSMs, transforms and modular powers of other libraries, by programs that
+bench/peers/build makes, in turns with a backend's: the same points, the same uniform
+scalars, the same numbers, the same card.
 Every answer is compared, of MSMs with known discrete logarithms. What a time has in it
 is in the record. A program that fails is left out, with a note.
 

@@ -36,16 +36,18 @@ var (
 	BenchSetup    = Part{inProve, "bench", "setup", "Time how long the keys of circuits take to make on one or more backends"}
 	BenchCeremony = Part{inProve, "bench", "ceremony", "Time the parts of a ceremony for Groth16's keys (gnark's mpcsetup)"}
 	BenchCold     = Part{inProve, "bench", "cold", "Time first proofs, from a proving key in a file or from the program's start"}
+	BenchTrace    = Part{inProve, "bench", "trace", "Time proofs, and tell what the prover, a plugin and its device did when"}
 	BenchCircom   = Part{inProve, "bench", "circom", "Time proofs of circom's circuits, beside rapidsnark's"}
 	BenchCells    = Part{inProve, "bench", "cells", "Time EIP-7594's cells and KZG proofs of blobs"}
 	BenchPlot     = Part{inProve, "bench", "plot RECORD...",
-		"Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's"}
+		"Draw the MSMs of records, other libraries' beside them, proofs beside gnark's, or the parts of one"}
 	Plan    = Part{inProve, "", "plan", "Say how MSMs, or those of a proof, would be computed on a card, and what they take"}
 	Key     = Part{inProve, "", "key", "Tell what gnark's key files are, check them, write them in another form"}
 	Circom  = Part{inProve, "", "circom", "Prove circuits of circom, from snarkjs's keys and witnesses"}
 	Cluster = Part{inCluster, "", "cluster", "Prove on several machines"}
 
-	parts = []Part{BenchProve, BenchSetup, BenchCeremony, BenchCold, BenchCells, BenchCircom, BenchPlot, Plan, Key, Circom, Cluster}
+	parts = []Part{BenchProve, BenchSetup, BenchCeremony, BenchCold, BenchTrace, BenchCells, BenchCircom, BenchPlot,
+		Plan, Key, Circom, Cluster}
 )
 
 // Link has this program be linked with a part, of which fill makes the command.

@@ -38,6 +38,8 @@ type Measurement struct {
 	less string
 	// phases, if there is one, has plugins count their phases.
 	Phases *bool
+	// Start, if there is one, is called before the measurement is validated.
+	Start func(*App)
 }
 
 // Settings are the flags of a measurement. Those with lists are read when it begins.
@@ -151,6 +153,9 @@ func (a *App) measure(ctx context.Context, m *Measurement, s *Settings) (err err
 	common.Open = a.Opener()
 	if m.Phases != nil && *m.Phases {
 		common.Open = a.Opener("PIPPIN_GPU_STAGES=1")
+	}
+	if m.Start != nil {
+		m.Start(a)
 	}
 	if m.Cached {
 		if common.CacheDir, err = a.CacheDir(s.cache); err != nil {

@@ -87,6 +87,25 @@ func inFlightFlag(s *cli.Settings, to *int) {
 	s.Flags().IntVar(to, "in-flight", 0, "also a stream of proofs, that many at a time; 0 is none")
 }
 
+func traceMeasurement() cli.Measurement {
+	w := &proofs.Trace{}
+	return cli.Measurement{
+		Long: `Time Groth16 or PLONK proofs on every backend, and tell of the one whose time is the median
+what the prover, a plugin and its device did when. All requests go through gRPC for that,
+and the device times its stages, so that proofs take a little longer than with msm bench
+prove. msm bench plot --parts draws the record.`,
+		Example: `  msm bench trace --circuit mimc --hashes 100 --backend plugin:cpu
+  msm bench trace --circuit sha256-2k --backend cuda --own-setup --count 7 --format json --out parts.json
+  msm bench plot --parts --plot parts.svg parts.json`,
+		Of: w, Backends: cli.BackendHelp, Count: "timed proofs, after one to warm up", Cached: true,
+		Start: func(a *cli.App) { w.Opener = a.OpenerWith },
+		Flags: func(s *cli.Settings) {
+			statementFlags(s, &w.Statements)
+			keptKeyFlags(s, &w.Statements)
+		},
+	}
+}
+
 func setupMeasurement() cli.Measurement {
 	w := &proofs.Setup{}
 	return cli.Measurement{

@@ -23,6 +23,7 @@ func Link(a *cli.App) {
 	for part, make := range map[cli.Part]func() cli.Measurement{
 		cli.BenchProve: proofMeasurement, cli.BenchSetup: setupMeasurement, cli.BenchCold: coldMeasurement,
 		cli.BenchCeremony: ceremonyMeasurement, cli.BenchCells: cellMeasurement, cli.BenchCircom: circomMeasurement,
+		cli.BenchTrace: traceMeasurement,
 	} {
 		a.Link(part, func(c *cobra.Command) { a.Measures(c, make()) })
 	}

@@ -47,3 +47,29 @@ func TestCellsThroughThePlugin(t *testing.T) {
 		t.Errorf("phases %v", took)
 	}
 }
+
+// TestTraceThroughThePlugin: the record of a trace has the requests in the plugin's process,
+// and is drawn.
+func TestTraceThroughThePlugin(t *testing.T) {
+	dir := clitest.BuildPlugin(t)
+	file := filepath.Join(t.TempDir(), "parts.json")
+	status, out, errs := msm(t, &cli.App{}, "bench", "trace", "--plugin-dir", dir, "--backend", "plugin:cpu", "--hashes", "2", "--count", "1",
+		"--cache", t.TempDir(), "--format", "json", "--out", file)
+	if status != cli.ExitOK {
+		t.Fatalf("status %d, %s\n%s", status, errs, out)
+	}
+	for _, want := range []string{"groth16-phase", "solve", "request"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	status, out, errs = msm(t, &cli.App{}, "bench", "plot", "--parts", file)
+	if status != cli.ExitOK || !strings.Contains(out, "requests in the plugin, ") {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+	for _, args := range [][]string{{file, file}, {"--proofs", file}} {
+		if status, _, _ := msm(t, &cli.App{}, append([]string{"bench", "plot", "--parts"}, args...)...); status != cli.ExitUsage {
+			t.Errorf("%q: status %d", args, status)
+		}
+	}
+}

@@ -204,6 +204,72 @@ func fastestPeer(runs []Run, row, column string) float64 {
 	return least
 }
 
+// price is the price of an hour in a column of costs.
+var price = regexp.MustCompile(`^(.+), \$(\d+\.\d+) an hour$`)
+
+// TestCostsOfProofs: a million proofs cost what the price of an hour and the times in the
+// record give: of pippin those in a stream, of gnark those one after another.
+func TestCostsOfProofs(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, problems := compareCosts(string(text))
+	for _, p := range problems {
+		t.Error(p)
+	}
+	if n < 16 {
+		t.Errorf("only %d costs were compared", n)
+	}
+	for _, change := range [][2]string{{"$4.59 an hour", "$4.60 an hour"}, {"| 197 |", "| 198 |"}, {"| 17.7 |", "| 17.6 |"},
+		{"| 48.0 |", "| 66.5 |"}} {
+		if _, problems := compareCosts(strings.Replace(string(text), change[0], change[1], 1)); len(problems) == 0 {
+			t.Errorf("%s instead of %s is not noticed", change[1], change[0])
+		}
+	}
+}
+
+// compareCosts returns how many costs of a million proofs were compared, and what is wrong.
+func compareCosts(text string) (compared int, problems []string) {
+	var head []string
+	for line := range strings.Lines(text) {
+		row := cells(strings.TrimSpace(line))
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			head = nil
+		case head == nil:
+			head = row
+		case len(row) == len(head) && price.MatchString(head[len(head)-1]) && !strings.HasPrefix(row[0], "--"):
+			runs, err := linkedRuns(line)
+			if err != nil {
+				problems = append(problems, err.Error())
+			}
+			for i, cell := range row[1:] {
+				if cell == "" {
+					continue
+				}
+				column := price.FindStringSubmatch(head[i+1])
+				anHour, _ := strconv.ParseFloat(column[2], 64)
+				ms := 0.0
+				for _, r := range runs {
+					switch column[1] {
+					case "gnark":
+						ms = r.Value(FigureStock)
+					case "`" + r.Backend + "`":
+						ms = r.Value("per_proof")
+					}
+				}
+				_, digits, _ := strings.Cut(cell, ".")
+				if want := fmt.Sprintf("%.*f", len(digits), 1e6*ms/3.6e6*anHour); ms == 0 || cell != want {
+					problems = append(problems, fmt.Sprintf("%s: a million by %s cost $%s, not %s", row[0], column[1], want, cell))
+				}
+				compared++
+			}
+		}
+	}
+	return compared, problems
+}
+
 // circuitName returns what a row calls the circuit, or what no row says.
 func circuitName(circuit, row string) string {
 	for name, c := range circuits {

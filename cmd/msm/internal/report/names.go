@@ -13,6 +13,7 @@ const (
 	OpMSM           = "msm"
 	OpPeer          = "peer"           // an MSM of a library
 	OpPeerTransform = "peer-transform" // a transform of a vector on the card, by a library
+	OpPeerPowers    = "peer-powers"    // modular powers of numbers on the card, by a library
 	OpNumbers       = "numbers"
 	// PhaseOf follows the operation of which a run is a phase: that of the run before it.
 	PhaseOf = "-phase"
@@ -27,6 +28,9 @@ const (
 	InputLibrary      = "library"      // that computed in a backend's place
 )
 
+// DevicePart begins the names of parts of a proof that a plugin's device computes.
+const DevicePart = "device "
+
 // Names in Run.Figures that more than the measurement itself reads.
 const (
 	FigureConstraints    = "constraints"
@@ -39,6 +43,10 @@ const (
 	FigureCalls          = "calls" // in a row back to back, or in a batch
 	FigureCallers        = "callers"
 	FigureEnergy         = "joules"
+	// Of the parts of a proof: what each took, and when it ended after the first had begun.
+	FigureTook    = "took"
+	FigureEnd     = "end"
+	FigureLeftOut = "left_out" // of requests: a device's stages that have no part
 )
 
 // Pippin is the library of runs that are pippin's own.

@@ -32,6 +32,7 @@ const (
 	plotMargin            = 0.15 * vg.Inch
 	widerFont             = 1.2 // an SVG is shown with another one where there is no Liberation Sans
 	legendLine            = 0.22 * vg.Inch
+	panelHeight           = 3.5 * vg.Inch // of several
 )
 
 // plotColors are told apart by people with any colour vision (Okabe and Ito,
@@ -142,24 +143,94 @@ type figure struct {
 }
 
 func (f figure) write(w io.Writer, format string) error {
-	canvas, err := newCanvas(format, plotWidth, max(plotHeight, legendLine*vg.Length(len(f.lines)+4)))
-	if err != nil {
-		return err
-	}
-	p := plot.New()
 	raise := raised
 	if format != "svg" { // the font of pictures has no superscript zero
 		raise = func(text string) string { return text }
 	}
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = raise(f.title), raise(f.x), raise(f.y)
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = labelled(f.xTicks, raise), labelled(f.yTicks, raise)
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.YOffs = true, true, -0.5*vg.Inch
 	legend.Padding = 0.04 * vg.Inch
-	fonts := []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
+	legend.TextStyle.Font.Variant = "Sans"
+	parts := f.panels()
+	columns := min(2, len(parts))
+	var plots [][]*plot.Plot // by row
+	var all []*plot.Plot
+	for i, part := range parts {
+		p, err := f.panel(part.lines, raise, func(name string, of ...plot.Thumbnailer) {
+			if i == 0 {
+				legend.Add(name, of...)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		p.Title.Text = raise(part.name)
+		if i%columns == 0 {
+			plots = append(plots, nil)
+		}
+		plots[i/columns], all = append(plots[i/columns], p), append(all, p)
 	}
+	xMin, xMax, yMin, yMax := all[0].X.Min, all[0].X.Max, all[0].Y.Min, all[0].Y.Max
+	for _, p := range all[1:] {
+		xMin, xMax, yMin, yMax = min(xMin, p.X.Min), max(xMax, p.X.Max), min(yMin, p.Y.Min), max(yMax, p.Y.Max)
+	}
+	if xMin == xMax { // some room, and no other tick
+		xMin, xMax = xMin/1.9, xMax*1.9
+	}
+	for _, p := range all {
+		p.X.Min, p.X.Max = xMin, xMax
+		p.Y.Min, p.Y.Max = round(yMin, math.Floor), round(yMax*1.0001, math.Ceil)
+	}
+
+	height := max(plotHeight, legendLine*vg.Length(len(f.lines)+4))
+	if len(parts) > 1 {
+		height = panelHeight * vg.Length(len(plots))
+	}
+	canvas, err := newCanvas(format, plotWidth, height)
+	if err != nil {
+		return err
+	}
+	page := draw.New(canvas)
+	page.SetColor(color.White)
+	page.Fill(page.Rectangle.Path())
+	page = draw.Crop(page, plotMargin, -plotMargin, plotMargin, -plotMargin)
+	side := widerFont*legend.Rectangle(page).Size().X + 2*plotMargin
+	left := draw.Crop(page, 0, -side, 0, 0)
+	if len(parts) == 1 {
+		all[0].Title.Text = raise(f.title)
+		all[0].Draw(left)
+	} else {
+		style := all[0].Title.TextStyle
+		style.XAlign, style.YAlign = draw.XCenter, draw.YTop
+		left.FillText(style, vg.Point{X: left.Center().X, Y: left.Max.Y}, raise(f.title))
+		left = draw.Crop(left, 0, 0, 0, -style.Height(f.title)-plotMargin)
+		// One name of the axis for all: gonum makes room above each plot for a long one.
+		for _, p := range all {
+			p.Y.Label.Text = ""
+		}
+		style.Rotation = math.Pi / 2
+		left.FillText(style, vg.Point{X: left.Min.X, Y: left.Center().Y}, raise(f.y))
+		left = draw.Crop(left, style.Height(f.y)+plotMargin, 0, 0, 0)
+		tiles := draw.Tiles{Rows: len(plots), Cols: columns, PadX: 2 * plotMargin, PadY: 2 * plotMargin}
+		for row, of := range plot.Align(plots, tiles, left) {
+			for column, at := range of {
+				plots[row][column].Draw(at)
+			}
+		}
+	}
+	legend.Draw(draw.Crop(page, page.Size().X-side+2*plotMargin, 0, 0, 0))
+	_, err = canvas.WriteTo(w)
+	return err
+}
+
+// panel returns a plot of lines without a title, with the figure's axes, and tells legend of
+// each line.
+func (f figure) panel(lines []*curveLine, raise func(string) string, legend func(string, ...plot.Thumbnailer)) (*plot.Plot, error) {
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = raise(f.x), raise(f.y)
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = labelled(f.xTicks, raise), labelled(f.yTicks, raise)
+	fonts := []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font}
 	if f.y != "" { // its font takes room without a text, too
 		fonts = append(fonts, &p.Y.Label.TextStyle.Font)
 	}
@@ -169,79 +240,66 @@ func (f figure) write(w io.Writer, format string) error {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
 	p.Add(grid)
-	styles := lineStyles(f.lines)
-	for i, l := range f.lines {
+	for i, l := range lines {
 		line, points, err := plotter.NewLinePoints(l.at)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		line.Color, points.Color = plotColors[styles[i].color], plotColors[styles[i].color]
+		line.Color, points.Color = plotColors[i%len(plotColors)], plotColors[i%len(plotColors)]
 		line.Width = vg.Points(1.5)
-		if turn := styles[i].dashes; turn > 0 {
+		if turn := i / len(plotColors); turn > 0 {
 			line.Dashes = []vg.Length{vg.Points(float64(3 * turn)), vg.Points(3)}
 		}
-		points.Shape, points.Radius = plotMarks[styles[i].mark], vg.Points(3)
+		points.Shape, points.Radius = plotMarks[i%len(plotMarks)], vg.Points(3)
 		if len(l.ranges) > 0 {
 			bars, err := plotter.NewYErrorBars(l)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			bars.Color = line.Color
 			p.Add(bars)
 		}
 		p.Add(line, points)
-		legend.Add(l.name, line, points)
+		legend(l.name, line, points)
 	}
-	if p.X.Min == p.X.Max { // some room, and no other tick
-		p.X.Min, p.X.Max = p.X.Min/1.9, p.X.Max*1.9
-	}
-	p.Y.Min, p.Y.Max = round(p.Y.Min, math.Floor), round(p.Y.Max*1.0001, math.Ceil)
-
-	all := draw.New(canvas)
-	all.SetColor(color.White)
-	all.Fill(all.Rectangle.Path())
-	all = draw.Crop(all, plotMargin, -plotMargin, plotMargin, -plotMargin)
-	side := widerFont*legend.Rectangle(all).Size().X + 2*plotMargin
-	p.Draw(draw.Crop(all, 0, -side, 0, 0))
-	legend.Draw(draw.Crop(all, all.Size().X-side+2*plotMargin, 0, 0, 0))
-	_, err = canvas.WriteTo(w)
-	return err
+	return p, nil
 }
 
-// lineStyle is how a line looks: an index of plotColors, one of plotMarks, and how long its
-// dashes are, 0 for none.
-type lineStyle struct{ color, mark, dashes int }
+// namedLines is a part of a figure's lines.
+type namedLines struct {
+	name  string
+	lines []*curveLine
+}
 
-// lineStyles returns the style of each line. More lines than there are colours are told
-// apart by the parts of their names, where commas divide all of them: the last part has a
-// colour, what stands before it a mark and dashes.
-func lineStyles(lines []*curveLine) []lineStyle {
-	styles := make([]lineStyle, len(lines))
-	var heads, tails []string
-	number := func(all *[]string, s string) int {
-		i := slices.Index(*all, s)
-		if i < 0 {
-			i = len(*all)
-			*all = append(*all, s)
-		}
-		return i
+// panels returns what is drawn on axes of its own: all lines, or where they are more than
+// there are colours and commas divide all their names, those that begin alike, named by what
+// stands behind the last comma. All panels have the same names then, or the lines stay
+// together.
+func (f figure) panels() []namedLines {
+	whole := []namedLines{{"", f.lines}}
+	if len(f.lines) <= len(plotColors) {
+		return whole
 	}
-	parted := len(lines) > len(plotColors)
-	for i, l := range lines {
-		styles[i] = lineStyle{i % len(plotColors), i % len(plotMarks), i / len(plotColors)}
-		parted = parted && strings.Contains(l.name, ", ")
-	}
-	if !parted {
-		return styles
-	}
-	parts := make([]lineStyle, len(lines))
-	for i, l := range lines {
+	var parts []namedLines
+	for _, l := range f.lines {
 		at := strings.LastIndex(l.name, ", ")
-		head := number(&heads, l.name[:at])
-		parts[i] = lineStyle{number(&tails, l.name[at:]), head % len(plotMarks), head}
+		if at < 0 {
+			return whole
+		}
+		head := l.name[:at]
+		i := slices.IndexFunc(parts, func(p namedLines) bool { return p.name == head })
+		if i < 0 {
+			i = len(parts)
+			parts = append(parts, namedLines{name: head})
+		}
+		of := *l
+		of.name = l.name[at+2:]
+		parts[i].lines = append(parts[i].lines, &of)
 	}
-	if len(tails) > len(plotColors) || len(heads) > len(plotMarks) {
-		return styles
+	for _, p := range parts {
+		if len(p.lines) > len(plotColors) || !slices.EqualFunc(p.lines, parts[0].lines, func(a, b *curveLine) bool { return a.name == b.name }) {
+			return whole
+		}
 	}
 	return parts
 }

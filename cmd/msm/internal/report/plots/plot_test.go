@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -212,6 +215,45 @@ func TestPlotCardTable(t *testing.T) {
 	for _, text := range []string{"a card", "schoolbook", "Karatsuba", ">bits<", "10⁹ operations a second", ">2¹¹<"} {
 		if !strings.Contains(b.String(), text) {
 			t.Errorf("the plot does not have %q", text)
+		}
+	}
+}
+
+// TestPanels: more lines than there are colours are drawn in panels, where their names say so;
+// each line's last name is in the one legend, and a panel that lacks a line would have another's
+// colours.
+func TestPanels(t *testing.T) {
+	line := func(name string) *curveLine {
+		return &curveLine{name: name, at: plotter.XYs{{X: 1, Y: 2}, {X: 2, Y: 3}}}
+	}
+	var lines []*curveLine
+	for _, head := range []string{"one, of 2", "two, of 2"} {
+		for _, tail := range []string{"a", "b", "c", "d"} {
+			lines = append(lines, line(head+", "+tail))
+		}
+	}
+	f := figure{"a title", "places", "rates", plot.TickerFunc(powerTicks), plot.TickerFunc(plainTicks), lines}
+	var b bytes.Buffer
+	if err := f.write(&b, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	got := texts(t, b.Bytes())
+	for text, want := range map[string]int{"a title": 1, "one, of 2": 1, "two, of 2": 1, "a": 1, "d": 1, "places": 2, "rates": 1} {
+		n := 0
+		for _, s := range got {
+			if s == text {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%q stands there %d times, want %d: %q", text, n, want, got)
+		}
+	}
+	for why, lines := range map[string][]*curveLine{
+		"enough colours": lines[:6], "a panel without a line": lines[:7], "no comma": append(slices.Clone(lines), line("e")),
+	} {
+		if parts := (figure{lines: lines}).panels(); len(parts) != 1 || len(parts[0].lines) != len(lines) {
+			t.Errorf("%s: %d panels", why, len(parts))
 		}
 	}
 }

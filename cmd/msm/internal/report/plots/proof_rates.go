@@ -20,101 +20,162 @@ import (
 // The measures of a plot of proofs, which is read at half of a page's width, too.
 const (
 	proofsWidth = 7 * vg.Inch
-	proofsEdge  = 1.3 * vg.Inch // title and axis
-	proofsRow   = 0.5 * vg.Inch // a text above a bar
+	proofsEdge  = 1.5 * vg.Inch // title and axis
+	proofsRow   = 0.25 * vg.Inch
 	proofsBar   = 0.17 * vg.Inch
 	proofsFont  = 13
+	proofsGap   = 0.4 // rows between two circuits
 )
 
-// PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
-// PlotFormats: a bar for each circuit and backend of the records of proofs, in their order. The
-// text above a bar has both times; a line at the bar's end
-// goes from the slowest to the fastest proof on the backend. Of runs that merge and runs
-// that never do, the former are drawn.
-//
-// Figures of different devices do not belong beside each other: they are
-// backend.ErrInvalidInput, as is what is no record. Without anything to draw it is ErrNoRuns.
-func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
-	var runs []report.Run
+// proofGroup is a circuit that was proved beside gnark: a run for each backend.
+type proofGroup struct {
+	title string
+	stock float64 // gnark's median in milliseconds
+	runs  map[string]report.Run
+}
+
+// proofGroups returns the circuits of records in their order, with all backends in order of
+// first appearance and where and when the proofs were made. Of runs that merge and runs that
+// never do it takes the former.
+func proofGroups(records []io.Reader) (groups []*proofGroup, backends []string, where string, err error) {
 	device := map[string]string{} // by backend
+	var devices, days []string
 	for _, from := range records {
 		r, err := report.Read(from)
 		if err != nil {
-			return err
+			return nil, nil, "", err
 		}
+		var drawn []string // devices
 		for _, run := range r.Runs {
 			if run.Op != "groth16" && run.Op != "plonk" || run.Inputs[report.InputMerge] == string(report.MergeNever) ||
 				run.Value(report.FigureSpeedup) <= 0 {
 				continue
 			}
 			if first := cmp.Or(device[run.Backend], run.Device); first != run.Device {
-				return fmt.Errorf("%w: %s was measured on %s and on %s: draw records of one device",
+				return nil, nil, "", fmt.Errorf("%w: %s was measured on %s and on %s: draw records of one device",
 					backend.ErrInvalidInput, run.Backend, first, run.Device)
 			}
 			device[run.Backend] = run.Device
-			runs = append(runs, run)
+			stock := run.Value(report.FigureStock)
+			title := fmt.Sprintf("%s, %s on %s, %s: gnark %s", circuitTitle(run.What), systemTitle(run.Op), strings.ToUpper(run.Curve),
+				constraintsTitle(run.Value(report.FigureConstraints)), proofTime(stock))
+			i := slices.IndexFunc(groups, func(g *proofGroup) bool { return g.title == title })
+			if i < 0 {
+				i = len(groups)
+				groups = append(groups, &proofGroup{title, stock, map[string]report.Run{}})
+			}
+			groups[i].runs[run.Backend] = run
+			if !slices.Contains(backends, run.Backend) {
+				backends = append(backends, run.Backend)
+			}
+			drawn = append(drawn, run.Device)
+		}
+		if len(drawn) == 0 {
+			continue
+		}
+		// gnark's proofs are of the processor, whatever pippin's are of.
+		for name := range strings.SplitSeq(computedOn(r.Machine, append(drawn, r.Machine.CPU)), "; ") {
+			if !slices.Contains(devices, name) {
+				devices = append(devices, name)
+			}
+		}
+		day, _, _ := strings.Cut(r.Machine.Time, "T")
+		if !slices.Contains(days, day) {
+			days = append(days, day)
 		}
 	}
-	if len(runs) == 0 {
-		return ErrNoRuns
+	if len(groups) == 0 {
+		return nil, nil, "", ErrNoRuns
 	}
+	slices.Sort(devices)
+	slices.Reverse(devices)
+	return groups, backends, strings.Join(append(devices, days...), "; "), nil
+}
 
+// PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
+// PlotFormats: for each circuit of the records of proofs, in their order, a bar for each
+// backend. Beside a bar stand the median and the number of proofs; a line at the bar's end goes
+// from the slowest to the fastest proof. A backend that proved some circuits and not others is
+// named with these.
+//
+// Figures of different devices do not belong beside each other: they are
+// backend.ErrInvalidInput, as is what is no record. Without anything to draw it is ErrNoRuns.
+func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
+	groups, backends, where, err := proofGroups(records)
+	if err != nil {
+		return err
+	}
 	p := plot.New()
-	p.Title.Text = "Proofs, and gnark's own prover on the same machine"
-	p.Title.TextStyle.Font.Variant, p.Title.TextStyle.Font.Size = "Sans", proofsFont+1
+	p.Title.Text = "Proofs, and gnark's own prover on the same machine\n" + where + "\na line goes from the slowest proof to the fastest"
+	p.Title.TextStyle.Font.Variant, p.Title.TextStyle.Font.Size = "Sans", proofsFont
 	p.Title.Padding = 0.1 * vg.Inch
 	p.HideY()
-	p.X.Label.Text = "times as fast as gnark"
+	p.X.Label.Text = "times as fast as gnark, by medians"
 	p.X.Label.TextStyle.Font.Variant, p.X.Label.TextStyle.Font.Size = "Sans", proofsFont-1
 	p.X.Min, p.X.Tick.Marker = 0, plot.TickerFunc(timesTicks)
 	p.X.Tick.Label.Font.Variant, p.X.Tick.Label.Font.Size = "Sans", proofsFont-2
 	var labels plotter.XYLabels
-	slices.Reverse(runs) // the first bar is the highest
-	for i, run := range runs {
-		speedup, stock := run.Value(report.FigureSpeedup), run.Value(report.FigureStock)
-		bar, err := plotter.NewBarChart(plotter.Values{speedup}, proofsBar)
-		if err != nil {
-			return err
+	label := func(x, y float64, text string) {
+		labels.XYs, labels.Labels = append(labels.XYs, plotter.XY{X: x, Y: y}), append(labels.Labels, text)
+	}
+	y := 0.0 // of the row, downwards
+	for i, g := range groups {
+		if i > 0 {
+			y -= proofsGap
 		}
-		bar.Horizontal, bar.XMin, bar.LineStyle.Width = true, float64(i), 0
-		bar.Color = plotColors[0]
-		if run.Device == "" || run.Backend == "cpu" {
-			bar.Color = plotColors[4]
-		}
-		p.Add(bar)
-		end := speedup
-		if len(run.Samples) > 1 {
-			slowest, fastest := stock/slices.Max(run.Samples), stock/slices.Min(run.Samples)
-			spread := proofSpread{
-				XYs:     plotter.XYs{{X: speedup, Y: float64(i)}},
-				XErrors: plotter.XErrors{{Low: speedup - slowest, High: fastest - speedup}},
+		label(0, y, g.title)
+		y--
+		for _, name := range backends {
+			run, ok := g.runs[name]
+			if !ok {
+				label(0, y, processorTitle(name)+" not measured")
+				y--
+				continue
 			}
-			whisker, err := plotter.NewXErrorBars(spread)
+			speedup := run.Value(report.FigureSpeedup)
+			bar, err := plotter.NewBarChart(plotter.Values{speedup}, proofsBar)
 			if err != nil {
 				return err
 			}
-			p.Add(whisker)
-			end = max(end, fastest)
+			bar.Horizontal, bar.XMin, bar.LineStyle.Width = true, y, 0
+			bar.Color = plotColors[0]
+			if run.Device == "" || run.Backend == "cpu" {
+				bar.Color = plotColors[4]
+			}
+			p.Add(bar)
+			end := speedup
+			if len(run.Samples) > 1 {
+				slowest, fastest := g.stock/slices.Max(run.Samples), g.stock/slices.Min(run.Samples)
+				spread := proofSpread{
+					XYs:     plotter.XYs{{X: speedup, Y: y}},
+					XErrors: plotter.XErrors{{Low: speedup - slowest, High: fastest - speedup}},
+				}
+				whisker, err := plotter.NewXErrorBars(spread)
+				if err != nil {
+					return err
+				}
+				p.Add(whisker)
+				end = max(end, fastest)
+			}
+			p.X.Max = max(p.X.Max, end)
+			label(end, y, fmt.Sprintf("%s %s, median of %d", processorTitle(name), proofTime(run.Median), run.Count))
+			y--
 		}
-		p.X.Max = max(p.X.Max, end)
-		labels.XYs = append(labels.XYs, plotter.XY{Y: float64(i)})
-		labels.Labels = append(labels.Labels, fmt.Sprintf("%s, %s, %s: %s, gnark %s", circuitTitle(run.What),
-			systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(stock)))
 	}
 	text, err := plotter.NewLabels(labels)
 	if err != nil {
 		return err
 	}
-	text.Offset.Y = proofsBar/2 + proofsFont*0.75
 	for i := range text.TextStyle {
 		text.TextStyle[i].Font.Variant, text.TextStyle[i].Font.Size = "Sans", proofsFont
 		text.TextStyle[i].YAlign = draw.YCenter
 	}
+	text.Offset.X = 0.06 * vg.Inch
 	p.Add(roomyLabels{text})
-	p.X.Max *= 1.05
-	p.Y.Min, p.Y.Max = -0.5, float64(len(runs))-0.5
+	p.X.Max *= 1.02
+	p.Y.Min, p.Y.Max = y+0.5, 0.5
 
-	canvas, err := newCanvas(format, proofsWidth, proofsEdge+proofsRow*vg.Length(len(runs)))
+	canvas, err := newCanvas(format, proofsWidth, proofsEdge+proofsRow*vg.Length(p.Y.Max-p.Y.Min))
 	if err != nil {
 		return err
 	}
@@ -124,6 +185,17 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 	p.Draw(draw.Crop(all, plotMargin, -plotMargin, plotMargin, -plotMargin))
 	_, err = canvas.WriteTo(w)
 	return err
+}
+
+// constraintsTitle returns a number of constraints with two digits or three.
+func constraintsTitle(n float64) string {
+	switch {
+	case n >= 1e6:
+		return fmt.Sprintf("%.2f M constraints", n/1e6)
+	case n >= 1e4:
+		return fmt.Sprintf("%.0f k constraints", n/1e3)
+	}
+	return fmt.Sprintf("%.0f constraints", n)
 }
 
 // proofSpread is one median with what was measured beside it.
@@ -197,7 +269,7 @@ func circuitTitle(circuit string) string {
 	case circuit == "sha256-2k":
 		return "SHA-256 of 2 KB"
 	case circuit == "recursion":
-		return "a proof verified"
+		return "BLS12-377 proof verified"
 	}
 	if n, ok := strings.CutPrefix(circuit, "mimc-"); ok {
 		return n + " MiMC hashes"

@@ -130,15 +130,34 @@ var plotCommand = regexp.MustCompile(`for curve in (.+); do\n\s+msm bench plot -
 
 var proofsCommand = regexp.MustCompile(`msm bench plot --proofs --plot (\S+\.svg) (bench/results/\S+/)\{(\S+)\}\.json\n`)
 
-// TestPlotProofs: what is no proof, or of another device, is refused by name.
+// TestPlotProofs: the plot names each circuit with its constraints, the number of proofs, the
+// machine, the day and what was not measured. What is no proof, or of another device, is
+// refused by name.
 func TestPlotProofs(t *testing.T) {
-	const one = `{"runs": [{"op": "groth16", "circuit": "ecdsa", "backend": "cuda", "device": "A", "median_ms": 1, "stock_ms": 2, "speedup": 2},
-		{"op": "groth16", "circuit": "ecdsa", "backend": "cuda", "device": "A", "merge": "never", "median_ms": 3, "stock_ms": 9, "speedup": 3},
+	const one = `{"machine": {"cpu": "C", "cores": 16, "time": "2026-11-29T03:31:45Z"}, "runs": [
+		{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "constraints": 185198,
+			"backend": "cuda", "device": "A", "count": 7, "median_ms": 1, "stock_ms": 2, "speedup": 2},
+		{"op": "groth16", "circuit": "ecdsa", "curve": "bn254", "constraints": 185198,
+			"backend": "cuda", "device": "A", "merge": "never", "median_ms": 3, "stock_ms": 9, "speedup": 3},
+		{"op": "plonk", "circuit": "mimc-9", "curve": "bn254", "constraints": 1294045,
+			"backend": "cpu", "device": "C", "count": 3, "median_ms": 4, "stock_ms": 8, "speedup": 2},
+		{"op": "plonk", "circuit": "mimc-9", "curve": "bn254", "constraints": 1294045,
+			"backend": "cuda", "device": "A", "count": 3, "median_ms": 2, "stock_ms": 8, "speedup": 4},
 		{"op": "msm", "backend": "cuda", "device": "B"}]}`
 	var svg bytes.Buffer
-	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil ||
-		strings.Count(svg.String(), "ECDSA, Groth16, GPU: 1.0 ms, gnark 2.0 ms") != 1 || strings.Contains(svg.String(), "9.0 ms") {
-		t.Errorf("%v: %s", err, svg.String())
+	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Proofs, and gnark's own prover on the same machine", "C, 16 cores; A; 2026-11-29",
+		"a line goes from the slowest proof to the fastest",
+		"ECDSA, Groth16 on BN254, 185 k constraints: gnark 2.0 ms", "GPU 1.0 ms, median of 7", "CPU not measured",
+		"9 MiMC hashes, PLONK on BN254, 1.29 M constraints: gnark 8.0 ms", "GPU 2.0 ms, median of 3", "CPU 4.0 ms, median of 3"}
+	got := texts(t, svg.Bytes())
+	got = slices.DeleteFunc(got, func(s string) bool { return len(s) < 5 || strings.HasPrefix(s, "times as fast") })
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("texts %q, want %q", got, want)
 	}
 	other := strings.NewReplacer(`"A"`, `"B"`).Replace(one)
 	for _, c := range []struct {
@@ -202,23 +221,25 @@ func TestCommittedPlots(t *testing.T) {
 			return rates(Rates{c, backend.G1, from}, records...)
 		}
 	}
-	proofs := proofsCommand.FindStringSubmatch(string(text))
+	proofs := proofsCommand.FindAllStringSubmatch(string(text), -1)
 	if proofs == nil {
-		t.Fatal("docs/bench-protocol.md has no command for the plot of proofs")
+		t.Fatal("docs/bench-protocol.md has no command for the plots of proofs")
 	}
-	plots["../../../../../"+proofs[1]] = func() ([]byte, error) {
-		var read []io.Reader
-		for name := range strings.SplitSeq(proofs[3], ",") {
-			f, err := os.Open("../../../../../" + proofs[2] + name + ".json")
-			if err != nil {
-				return nil, err
+	for _, command := range proofs {
+		plots["../../../../../"+command[1]] = func() ([]byte, error) {
+			var read []io.Reader
+			for name := range strings.SplitSeq(command[3], ",") {
+				f, err := os.Open("../../../../../" + command[2] + name + ".json")
+				if err != nil {
+					return nil, err
+				}
+				defer f.Close()
+				read = append(read, f)
 			}
-			defer f.Close()
-			read = append(read, f)
+			var b bytes.Buffer
+			err := PlotProofs(&b, "svg", read...)
+			return b.Bytes(), err
 		}
-		var b bytes.Buffer
-		err := PlotProofs(&b, "svg", read...)
-		return b.Bytes(), err
 	}
 	tables, err := filepath.Glob("../../../../../bench/results/*/table-*.json")
 	if err != nil {
@@ -237,6 +258,22 @@ func TestCommittedPlots(t *testing.T) {
 			}
 			var b bytes.Buffer
 			err = PlotCardTable(&b, "svg", table)
+			return b.Bytes(), err
+		}
+	}
+	traces, err := filepath.Glob("../../../../../bench/results/*/trace-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range traces {
+		plots[strings.TrimSuffix(path, ".json")+".svg"] = func() ([]byte, error) {
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			var b bytes.Buffer
+			err = PlotParts(&b, "svg", f)
 			return b.Bytes(), err
 		}
 	}
@@ -276,7 +313,7 @@ func TestCommittedPlots(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what its records give (%v): go test ./internal/record -run CommittedPlots -update", path, err)
+			t.Errorf("%s is not what its records give (%v): go test ./cmd/msm/internal/report/plots -run CommittedPlots -update", path, err)
 		}
 	}
 }
