@@ -66,8 +66,10 @@ var (
 		"prover/circom/rapidsnark/rapidsnark.go": {"prover": module + "/prover/circom/rapidsnark"},
 	}
 	valuesOf = map[string]map[string]string{
-		"arith/doc.go":                           {"bases": "*arith.Numbers", "exponents": "*arith.Numbers", "moduli": "*arith.Numbers"},
-		"vector/doc.go":                          {"left": "[]fr.Element", "right": "[]fr.Element", "bases": "*msm.Bases[bn254.G1Affine, fr.Element]"},
+		"arith/doc.go": {"bases": "*arith.Numbers", "exponents": "*arith.Numbers", "moduli": "*arith.Numbers"},
+		"vector/doc.go": {
+			"left": "[]fr.Element", "right": "[]fr.Element", "bases": "*msm.Bases[bn254.G1Affine, fr.Element]",
+		},
 		"prover/groth16/mpcsetup/doc.go":         {"phase1": "[]*mpcsetup.BN254Phase1", "phase2": "[]*bn254mpcsetup.Phase2"},
 		"prover/plonk/doc.go":                    {"pk": "plonk.ProvingKey"},
 		"prover/kzg/kzg.go":                      {"point": "fr.Element"},
