@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -158,11 +159,33 @@ func isGo(code string) bool {
 	return err == nil && strings.Contains(code, "(")
 }
 
+// notRun are the blocks of pages that are compiled and not run, by page and number, and why.
+var notRun = map[string]string{
+	"docs/howto/ceremony.md 2":     "2^20 powers take minutes; prover/groth16/mpcsetup has it as an example",
+	"docs/howto/ceremony.md 3":     "as the block before",
+	"docs/howto/cluster.md 1":      "it needs a cluster; examples/cluster is this program",
+	"docs/howto/cluster.md 2":      "it needs a cluster",
+	"docs/howto/daemon.md 1":       "it needs a daemon",
+	"docs/howto/gnark.md 4":        "a gnark that asks accelerators is not required; scripts/test-gnark accelerated has it",
+	"docs/howto/gnark.md 5":        "as the block before",
+	"docs/howto/gnark.md 6":        "ccs is of two kinds",
+	"docs/howto/multiproofs.md 1":  "it needs Ethereum's setup; examples/kzg has this with the file",
+	"docs/howto/several-gpus.md 1": "it needs several cards",
+	"docs/howto/snarkjs.md 4":      "it needs WebAssembly of circom's",
+}
+
+// runWith says what a block's ccs and file are of, where that is not Groth16.
+var runWith = map[string]string{"docs/howto/gnark.md 2": "plonk", "docs/howto/keys.md 2": "plonk", "docs/howto/keys.md 3": "srs"}
+
+// backends are those of other processes, in place of which a block computes on the CPU when it runs.
+var backends = regexp.MustCompile(`Backend:( *)"(cuda|plugin:cpu)"`)
+
 // TestSnippetsCompile: the Go code of the documents and of the doc comments compiles as it
-// stands, in a function with what a reader's program has. Complete programs are files of
-// the examples, whose tests run them.
+// stands, in a function with what a reader's program has, and what the pages have runs, on the
+// CPU. Complete programs are files of the examples, whose tests run them.
 func TestSnippetsCompile(t *testing.T) {
-	code := map[string]string{}
+	code, numbers, left := map[string]string{}, map[string]int{}, maps.Clone(notRun)
+	var ids []string
 	pages, comments := 0, 0
 	for _, s := range snippets(t) {
 		if strings.HasPrefix(s.code, "package ") {
@@ -171,28 +194,50 @@ func TestSnippetsCompile(t *testing.T) {
 			}
 			continue
 		}
+		numbers[s.path]++
+		id := fmt.Sprintf("%s %d", s.path, numbers[s.path])
 		if strings.HasSuffix(s.path, ".md") {
 			pages++
 			for _, p := range idleImports(s.code) {
 				t.Errorf("%s imports %s, which its code does not use", s.path, p)
 			}
+			if _, not := left[id]; !not {
+				ids = append(ids, id)
+			}
+			delete(left, id)
 		} else {
 			comments++
 		}
-		for _, f := range functions(t, s.path, unreleased.ReplaceAllStringFunc(s.code, func(s string) string {
+		text := backends.ReplaceAllString(unreleased.ReplaceAllStringFunc(s.code, func(s string) string {
 			if strings.Contains(s, "NumeratorInput") {
 				return "stock.BN254NumeratorInput"
 			}
 			return ""
-		})) {
-			code[s.path] += f + "\n"
+		}), `Backend:$1"cpu"`)
+		for i, f := range functions(t, s.path, text) {
+			code[s.path] += runnable(f, fmt.Sprintf("%s/%d", id, i)) + "\n"
 		}
 	}
 	if pages < 25 || comments < 20 {
 		t.Errorf("only %d snippets of documents and %d of comments", pages, comments)
 	}
-	if out := compile(t, code); out != "" {
-		t.Errorf("%s", out)
+	for id := range left {
+		t.Errorf("there is no %s, which is not run", id)
+	}
+	program := filepath.Join(t.TempDir(), "snippets")
+	if out := compile(t, program, code); out != "" {
+		t.Fatalf("%s", out)
+	}
+	circom, err := filepath.Abs("../../examples/circom") // where files lie that snippets open
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		cmd := exec.CommandContext(t.Context(), program, id+"/0", cmp.Or(runWith[id], "groth16"))
+		cmd.Dir = circom
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", id, err, out)
+		}
 	}
 }
 
@@ -201,7 +246,7 @@ func TestSnippetsAreChecked(t *testing.T) {
 	if idle := idleImports("import (\n\t\"a/msm\"\n\t\"a/engine\"\n)\nengine.New()\n"); len(idle) != 1 {
 		t.Errorf("idle imports: %q", idle)
 	}
-	if out := compile(t, map[string]string{"a.md": functions(t, "a.md", "e.Use(ctx)")[0]}); !strings.Contains(out, "not enough arguments") {
+	if out := compile(t, os.DevNull, map[string]string{"a.md": functions(t, "a.md", "e.Use(ctx)")[0]}); !strings.Contains(out, "not enough arguments") {
 		t.Errorf("a wrong call compiles: %q", out)
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "", "// A does.\n//\n//\tb, err := a.A(1)\n//\n// It has\n//\n//\tx = sum y\n"+
@@ -269,17 +314,20 @@ func functions(t *testing.T, path, code string) (all []string) {
 			return
 		}
 		var b bytes.Buffer
-		b.WriteString("func _(")
+		b.WriteString("func _() (failed error) {\n")
 		values := with(snippetValues, valuesOf[path])
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			fmt.Fprintf(&b, "%s %s, ", name, values[name])
+			fmt.Fprintf(&b, "%s := takes[%s](%q)\n_ = %[1]s\n", name, values[name], name)
 		}
-		b.WriteString(") (failed error) {\n{\n")
+		b.WriteString("{\n")
 		for _, s := range body {
 			if err := format.Node(&b, set, s); err != nil {
 				t.Fatal(err)
 			}
 			b.WriteString("\n")
+			if a, ok := s.(*ast.AssignStmt); ok && slices.ContainsFunc(a.Lhs, isErr) {
+				b.WriteString("if err != nil {\nreturn err\n}\n")
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(declared)) {
 			fmt.Fprintf(&b, "_ = %s\n", name)
@@ -312,6 +360,20 @@ func functions(t *testing.T, path, code string) (all []string) {
 
 func isBlank(e ast.Expr) bool { return e.(*ast.Ident).Name == "_" }
 
+func isErr(e ast.Expr) bool {
+	name, ok := e.(*ast.Ident)
+	return ok && name.Name == "err"
+}
+
+// runnable has a function of functions run by a name.
+func runnable(function, name string) string {
+	body, ok := strings.CutPrefix(function, "func _()")
+	if !ok {
+		return function // declarations
+	}
+	return fmt.Sprintf("func init() { runs[%q] = func()%s }\n", name, body)
+}
+
 // with returns the entries of both maps; those of the second count.
 func with(all, more map[string]string) map[string]string {
 	all = maps.Clone(all)
@@ -319,19 +381,21 @@ func with(all, more map[string]string) map[string]string {
 	return all
 }
 
-// compile returns what the compiler says of files with the imports that they need, each named by
-// the document of its code.
-func compile(t *testing.T, code map[string]string) string {
+// compile builds a program of files with the imports that they need, each named by the document of
+// its code, and returns what the compiler says.
+func compile(t *testing.T, program string, code map[string]string) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	replace := map[string]string{}
+	replace := map[string]string{
+		filepath.Join(root, "internal", "snippets", "main.go"): filepath.Join(root, "internal", "archtest", "testdata", "snippets", "main.go"),
+	}
 	for path, code := range code {
 		var file strings.Builder
-		file.WriteString("package snippets\n\nimport (\n")
+		file.WriteString("package main\n\nimport (\n")
 		imports := with(snippetImports, importsOf[path])
 		for _, name := range slices.Sorted(maps.Keys(imports)) {
 			if regexp.MustCompile(`\b` + name + `\.`).MatchString(code) {
@@ -353,7 +417,7 @@ func compile(t *testing.T, code map[string]string) string {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-gcflags=-e", "-overlay", list, "./internal/snippets")
+	build := exec.Command("go", "build", "-gcflags=-e", "-overlay", list, "-o", program, "./internal/snippets")
 	build.Dir = root
 	out, err := build.CombinedOutput()
 	if err != nil && len(out) == 0 {
