@@ -80,7 +80,8 @@ func TestFindOrder(t *testing.T) {
 	if !errors.Is(err, backend.ErrUnavailable) || !errors.As(err, &none) || !slices.Equal(none.Looked, looked) || len(none.Unusable) > 0 {
 		t.Errorf("%+v, want %q", none, looked)
 	}
-	if want := fmt.Sprintf("backend unavailable: no plugin msm-backend-nosuch; it is not in %s, %s, %s", empty, filepath.Dir(exe), b); err.Error() != want {
+	want := fmt.Sprintf("backend unavailable: no plugin msm-backend-nosuch; it is not in %s, %s, %s", empty, filepath.Dir(exe), b)
+	if err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}
 	for _, name := range []string{"", "../x", "a/b"} {

@@ -246,7 +246,8 @@ func TestSnippetsAreChecked(t *testing.T) {
 	if idle := idleImports("import (\n\t\"a/msm\"\n\t\"a/engine\"\n)\nengine.New()\n"); len(idle) != 1 {
 		t.Errorf("idle imports: %q", idle)
 	}
-	if out := compile(t, os.DevNull, map[string]string{"a.md": functions(t, "a.md", "e.Use(ctx)")[0]}); !strings.Contains(out, "not enough arguments") {
+	wrong := map[string]string{"a.md": functions(t, "a.md", "e.Use(ctx)")[0]}
+	if out := compile(t, os.DevNull, wrong); !strings.Contains(out, "not enough arguments") {
 		t.Errorf("a wrong call compiles: %q", out)
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "", "// A does.\n//\n//\tb, err := a.A(1)\n//\n// It has\n//\n//\tx = sum y\n"+

@@ -112,7 +112,8 @@ func TestTopJSON(t *testing.T) {
 		v.Backends[0].Points <= v.Backends[0].Calls {
 		t.Errorf("%+v", v.Backends)
 	}
-	if !slices.ContainsFunc(v.Phases, func(p topPhase) bool { return p.Phase == "msm" && 0 < p.Median && p.Median <= p.P99 }) || len(v.Devices) != 1 {
+	timed := func(p topPhase) bool { return p.Phase == "msm" && 0 < p.Median && p.Median <= p.P99 }
+	if !slices.ContainsFunc(v.Phases, timed) || len(v.Devices) != 1 {
 		t.Errorf("%+v, %+v", v.Phases, v.Devices)
 	}
 	if code := Run(t.Context(), a, []string{"top", "--format", "xml", at}); code != ExitUsage {
