@@ -73,22 +73,27 @@ func (e *NotFoundError) Error() string {
 	if len(e.Looked) == 1 && len(e.Unusable) == 0 {
 		return fmt.Sprintf("%v: no plugin %s: there is no %s", backend.ErrUnavailable, e.File, e.Looked[0])
 	}
-	text := fmt.Sprintf("%v: no plugin %s", backend.ErrUnavailable, e.File)
+	text := fmt.Sprintf("%v: no plugin %s in %d places", backend.ErrUnavailable, e.File, len(e.Looked)+len(e.Unusable))
 	if len(e.Unusable) > 0 {
 		text += " can be used: " + strings.Join(e.Unusable, "; ")
-	}
-	if len(e.Looked) > 0 {
-		var folders []string
-		for _, path := range e.Looked {
-			folders = append(folders, filepath.Dir(path))
-		}
-		text += "; it is not in " + strings.Join(folders, ", ")
 	}
 	return text
 }
 
 // Unwrap returns backend.ErrUnavailable.
 func (e *NotFoundError) Unwrap() error { return backend.ErrUnavailable }
+
+// Details returns a line for each path at which nothing was found.
+func (e *NotFoundError) Details() []string {
+	var lines []string
+	if len(e.Looked)+len(e.Unusable) == 1 {
+		return nil // the text of Error is enough
+	}
+	for _, path := range e.Looked {
+		lines = append(lines, path+": not there")
+	}
+	return lines
+}
 
 // errChecksum means that the checksum given for a file is unreadable.
 var errChecksum = errors.New("checksum")

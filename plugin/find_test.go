@@ -5,7 +5,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,9 +79,8 @@ func TestFindOrder(t *testing.T) {
 	if !errors.Is(err, backend.ErrUnavailable) || !errors.As(err, &none) || !slices.Equal(none.Looked, looked) || len(none.Unusable) > 0 {
 		t.Errorf("%+v, want %q", none, looked)
 	}
-	want := fmt.Sprintf("backend unavailable: no plugin msm-backend-nosuch; it is not in %s, %s, %s", empty, filepath.Dir(exe), b)
-	if err.Error() != want {
-		t.Errorf("%q, want %q", err, want)
+	if want := "backend unavailable: no plugin msm-backend-nosuch in 3 places"; err.Error() != want || len(none.Details()) != 3 {
+		t.Errorf("%q, want %q; %q", err, want, none.Details())
 	}
 	for _, name := range []string{"", "../x", "a/b"} {
 		if _, err := Find(name, s); !errors.Is(err, backend.ErrInvalidInput) {

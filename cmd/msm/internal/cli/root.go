@@ -112,7 +112,7 @@ func Run(ctx context.Context, a *App, args []string) int {
 	if errors.As(err, &other) {
 		return int(other)
 	}
-	fmt.Fprintln(a.Stderr, "msm:", OneLine(err))
+	a.complain(err)
 	var signal ended
 	switch {
 	case errors.As(context.Cause(ctx), &signal):
@@ -121,6 +121,25 @@ func Run(ctx context.Context, a *App, args []string) int {
 		return ExitUsage
 	}
 	return ExitFailed
+}
+
+// complain writes an error in one line and, when asked to be verbose, what it
+// has beside that.
+func (a *App) complain(err error) {
+	line := OneLine(err)
+	var more interface{ Details() []string }
+	if !errors.As(err, &more) || len(more.Details()) == 0 {
+		fmt.Fprintln(a.Stderr, "msm:", line)
+		return
+	}
+	if !a.Verbose {
+		fmt.Fprintln(a.Stderr, "msm:", line+" (-v says more)")
+		return
+	}
+	fmt.Fprintln(a.Stderr, "msm:", line)
+	for _, d := range more.Details() {
+		fmt.Fprintln(a.Stderr, " ", d)
+	}
 }
 
 func isUsage(err error) bool {
