@@ -2,7 +2,7 @@
 // whole numbers, residues, elements of GF(2^n), from 32 to 65,536 bits, and sums of
 // numbers of up to 2^28 words.
 //
-//	c := arith.On(engine, arith.Options{})
+//	c := arith.On(e, arith.Options{})
 //	powers, err := c.ExpMod(ctx, bases, exponents, moduli)
 //
 // Each operation of a Calculator is one call of the engine: it waits, is repeated

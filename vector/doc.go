@@ -2,7 +2,7 @@
 // computes, and runs programs over them: what a prover does between its witness and
 // the points and values that it must see, without anything crossing on the way.
 //
-//	s, err := vector.BN254.Open(ctx, engine, 3<<20) // memory for so many elements
+//	s, err := vector.BN254.Open(ctx, e, 3<<20) // memory for so many elements
 //	defer s.Close()
 //	a, b := s.New(1<<20), s.New(1<<20)
 //	p := s.Program()

@@ -102,6 +102,7 @@ func TestPrograms(t *testing.T) {
 		{"bench prove --hashes 0", cli.ExitUsage, "", "msm: "},
 		{"__complete bench prove --circuit ", cli.ExitOK, "sha256-2k\n", "Completion ended"},
 		{"__complete key ", cli.ExitOK, "convert\t", "Completion ended"},
+		{"__complete plan --card h200,", cli.ExitOK, "h200,h100 80gb hbm3\n", "Completion ended"},
 		{"help key convert", cli.ExitOK, "msm key convert FILE", ""},
 		{"key info /nowhere", cli.ExitUsage, "", "msm: open /nowhere: "},
 		{"plan --memory 8GiB", cli.ExitOK, "unknown card", ""},

@@ -31,23 +31,29 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOneLine puts gnark's import back: prove.go is then gnark's alone, and
-// still type-checks.
+// TestOneLine puts gnark's import back: prove.go and the program cubic are then gnark's alone,
+// and still type-check.
 func TestOneLine(t *testing.T) {
+	for _, path := range []string{"prove.go", filepath.Join("..", "cubic", "main.go")} {
+		t.Run(path, func(t *testing.T) { oneLine(t, path) })
+	}
+}
+
+func oneLine(t *testing.T, path string) {
 	const ours, theirs = `"github.com/pippin-zk/pippin/prover/groth16"`, `"github.com/consensys/gnark/backend/groth16"`
-	src, err := os.ReadFile("prove.go")
+	src, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Count(src, []byte(ours)) != 1 || bytes.Count(src, []byte("pippin")) != 2 {
-		t.Fatal("prove.go is more than one line of pippin")
+		t.Fatalf("%s is more than one line of pippin", path)
 	}
 	dir := t.TempDir()
-	stock := filepath.Join(dir, "prove.go")
+	stock := filepath.Join(dir, "stock.go")
 	if err := os.WriteFile(stock, bytes.Replace(src, []byte(ours), []byte(theirs), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at, err := filepath.Abs("prove.go")
+	at, err := filepath.Abs(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +65,7 @@ func TestOneLine(t *testing.T) {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "vet", "-overlay", list, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "vet", "-overlay", list, "./"+filepath.ToSlash(filepath.Dir(path))).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

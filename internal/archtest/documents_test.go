@@ -119,3 +119,24 @@ func TestIndexes(t *testing.T) {
 		}
 	}
 }
+
+// TestReadmeIsShort: the README has a program before its first figure, and is short enough to
+// be read. Addresses of links do not count as numbers.
+func TestReadmeIsShort(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(string(text), "]")
+	numbers := regexp.MustCompile(`\d+([.,^]\d+)*`).FindAllString(readme, -1)
+	for _, c := range []struct {
+		what       string
+		have, most int
+	}{{"lines", strings.Count(readme, "\n"), 120}, {"words", len(strings.Fields(readme)), 900}, {"numbers", len(numbers), 90},
+		{"characters before its program", strings.Index(readme, "package main"), 200},
+		{"characters before what to type", strings.Index(readme, "git clone"), 1300}} {
+		if c.have < 0 || c.have > c.most {
+			t.Errorf("the README has %d %s, %d at most should be", c.have, c.what, c.most)
+		}
+	}
+}

@@ -19,27 +19,50 @@ func TestPublicPackagesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, found := strings.Cut(string(text), "\n## What others can import\n")
-	part, _, ends := strings.Cut(part, "\n## ")
-	if !found || !ends {
-		t.Fatal("docs/architecture.md has no list of packages that others can import")
-	}
-	var listed []string
-	for line := range strings.Lines(part) {
-		if row := strings.Split(line, "|"); len(row) == 4 {
-			for _, m := range quoted.FindAllStringSubmatch(row[1], -1) {
-				listed = append(listed, m[1])
-			}
-		}
-	}
+	reasons := named(string(text), "## What others can import", 4)
 	public := publicPackages(t)
-	slices.Sort(listed)
-	if !slices.Equal(listed, public) {
-		t.Errorf("others can import %v, and docs/architecture.md lists %v", public, listed)
+	if !slices.Equal(reasons, public) {
+		t.Errorf("others can import %v, and docs/architecture.md lists %v", public, reasons)
 	}
 	if len(public) > mostPublic {
 		t.Errorf("%d packages can be imported, and %d at most should be", len(public), mostPublic)
 	}
+}
+
+// TestPublicPackagesPromise: docs/stability.md says of each package that others can import, once,
+// what stays of it.
+func TestPublicPackagesPromise(t *testing.T) {
+	text, err := os.ReadFile("../../docs/stability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	promised := named(string(text), "## What stays", 5)
+	if public := publicPackages(t); !slices.Equal(promised, public) {
+		t.Errorf("others can import %v, and docs/stability.md promises something of %v", public, promised)
+	}
+}
+
+// named returns what the first column quotes in the rows of the first table with so many parts
+// below a heading, sorted.
+func named(text, heading string, parts int) (all []string) {
+	_, text, _ = strings.Cut(text, "\n"+heading+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	started := false
+	for line := range strings.Lines(text) {
+		row := strings.Split(line, "|")
+		if len(row) != parts {
+			if started {
+				break
+			}
+			continue
+		}
+		started = true
+		for _, m := range quoted.FindAllStringSubmatch(row[1], -1) {
+			all = append(all, m[1])
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // publicPackages returns the packages of this module that others can import, sorted.

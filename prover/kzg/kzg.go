@@ -1,7 +1,7 @@
 // Package kzg is gnark-crypto's KZG commitments on an engine: the proving
 // key's points are loaded once and stay where the backend computes.
 //
-//	key, err := kzg.LoadBN254(ctx, engine, srs.Pk)
+//	key, err := kzg.LoadBN254(ctx, e, srs.Pk)
 //	digest, err := key.Commit(ctx, polynomial)
 //	proof, err := key.Open(ctx, polynomial, point)
 //

@@ -1,7 +1,7 @@
 // Package pedersen is gnark-crypto's Pedersen vector commitments on an engine:
 // the proving key's points are loaded once and stay where the backend computes.
 //
-//	key, err := pedersen.LoadBN254(ctx, engine, pk)
+//	key, err := pedersen.LoadBN254(ctx, e, pk)
 //	commitment, err := key.Commit(ctx, values)
 //	proof, err := key.ProveKnowledge(ctx, values)
 //

@@ -6,7 +6,8 @@
 //	go run ./scripts/versions record -short  the same on BN254
 //	go run ./scripts/versions files          only the files that versions read of each other, as a table
 //	go run ./scripts/versions one GNARK GNARK-CRYPTO [GO-TEST-ARGUMENTS]
-//	go run ./scripts/versions table          prints the tables of docs/howto/versions.md from the record
+//	go run ./scripts/versions table          prints the row of docs/stability.md, and the tables of
+//	                                         docs/howto/versions.md from the record
 //
 // With each version a program that imports the provers keeps it through go mod tidy, and
 // compiles. The provers' tests are compiled, and compare with that version:
@@ -65,6 +66,7 @@ func run(args []string) error {
 	case args[0] == "one" && len(args) > 2:
 		return one(root, work, pair{args[1], args[2]}, args[3:])
 	case args[0] == "table" && len(args) == 1:
+		fmt.Println(supported())
 		text, err := tables(filepath.Join(root, file))
 		fmt.Print(text)
 		return err

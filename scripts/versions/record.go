@@ -179,6 +179,15 @@ func tables(record string) (string, error) {
 	return tested(lines) + "\n" + exchanged(lines), nil
 }
 
+// supported is what docs/stability.md says that the provers work with.
+func supported() string {
+	var all []string
+	for _, p := range pairs {
+		all = append(all, p.String())
+	}
+	return "| gnark with gnark-crypto | " + strings.Join(all, ", ") + " |"
+}
+
 // tested returns how many tests each pair has passed.
 func tested(lines []line) string {
 	var columns []string

@@ -75,6 +75,27 @@ func TestTestsAreThere(t *testing.T) {
 	}
 }
 
+// TestStability: docs/stability.md has the versions that are tested, and go.mod's Go.
+func TestStability(t *testing.T) {
+	page, err := os.ReadFile("../../docs/stability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(mod)
+	if language == nil {
+		t.Fatal("go.mod names no Go")
+	}
+	for _, row := range []string{supported(), "| Go | " + string(language[1]) + " and newer |"} {
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/stability.md does not say %s", row)
+		}
+	}
+}
+
 // TestStands: a go.mod whose gnark was raised is seen, and so is one whose gnark-crypto was.
 func TestStands(t *testing.T) {
 	p := pair{"v0.14.0", "v0.19.2"}

@@ -2,17 +2,17 @@
 // a ceremony of many participants, of whom one honest one is enough. Contributions, keys and files
 // are gnark's, so that each participant may use either.
 //
-//	p := mpcsetup.BN254.NewPhase1(1 << 20)                     // or ReadPhase1, from a file
-//	err := mpcsetup.BN254.ContributePhase1(ctx, engine, p)     // then p.WriteTo a file
-//	commons, err := mpcsetup.BN254.VerifyPhase1(ctx, engine, 1<<20, beacon, contributions...)
-//	q, evaluations, err := mpcsetup.BN254.InitializePhase2(ctx, engine, r1cs, commons)
-//	err = mpcsetup.BN254.ContributePhase2(ctx, engine, q)      // then q.WriteTo a file
-//	pk, vk, err := mpcsetup.BN254.VerifyPhase2(ctx, engine, r1cs, commons, beacon, contributions2...)
+//	p := mpcsetup.BN254.NewPhase1(1 << 20)            // or ReadPhase1, from a file
+//	err := mpcsetup.BN254.ContributePhase1(ctx, e, p) // then p.WriteTo a file
+//	commons, err := mpcsetup.BN254.VerifyPhase1(ctx, e, 1<<20, beacon, phase1)
+//	q, _, err := mpcsetup.BN254.InitializePhase2(ctx, e, r1cs, commons)
+//	err = mpcsetup.BN254.ContributePhase2(ctx, e, q) // then q.WriteTo a file
+//	pk, vk, err := mpcsetup.BN254.VerifyPhase2(ctx, e, r1cs, commons, beacon, phase2)
 //
-// Phase 1, the powers of tau, is for all circuits up to a size. Phase 2 is for one circuit. gnark's
-// Phase1 exports none of its fields, so this package has a type Phase1 with the same file format:
-// what one writes by WriteTo, the other reads by ReadFrom or ReadPhase1. All other types are
-// gnark's own.
+// Here phase1 and phase2 are all contributions to a phase, in order. Phase 1, the powers of tau, is
+// for all circuits up to a size. Phase 2 is for one circuit. gnark's Phase1 exports none of its
+// fields, so this package has a type Phase1 with the same file format: what one writes by WriteTo,
+// the other reads by ReadFrom or ReadPhase1. All other types are gnark's own.
 //
 // # What runs where
 //

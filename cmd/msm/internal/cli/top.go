@@ -27,6 +27,7 @@ const topAddress = "127.0.0.1:9464"
 func (a *App) topCommand() *cobra.Command {
 	var every time.Duration
 	var once bool
+	var format string
 	c := &cobra.Command{
 		Use:   "top [HOST:PORT | URL | unix:PATH]",
 		Short: "Show what a prover or plugin that serves metrics is doing, until interrupted",
@@ -34,7 +35,8 @@ func (a *App) topCommand() *cobra.Command {
 
 The default address is ` + topAddress + `. Rates are those of the time between two
 looks. With --once, and where the output is no terminal, there are two looks and
-one table, without control characters.`,
+one table, without control characters. --format json writes what is in that table,
+unrounded.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError{errors.New("one address at most")}
@@ -45,10 +47,13 @@ one table, without control characters.`,
 			if every <= 0 {
 				return usageError{fmt.Errorf("--every %v: it must be above 0", every)}
 			}
+			if err := OneOf("format", format, Formats...); err != nil {
+				return err
+			}
 			from := scrape.New(append(args, topAddress)[0])
 			f, ok := a.Stdout.(*os.File)
-			if once || !ok || !term.IsTerminal(int(f.Fd())) {
-				return topOnce(c.Context(), a.Stdout, from, every)
+			if once || format == "json" || !ok || !term.IsTerminal(int(f.Fd())) {
+				return topOnce(c.Context(), a.Stdout, from, every, format)
 			}
 			topLive(c.Context(), a.Stdout, from, every)
 			return nil // an interrupt is how it ends
@@ -56,11 +61,12 @@ one table, without control characters.`,
 	}
 	c.Flags().DurationVar(&every, "every", 2*time.Second, "time between two looks")
 	c.Flags().BoolVar(&once, "once", false, "two looks, one table")
+	AddFormat(c, &format, Formats)
 	return c
 }
 
-// topOnce writes one table of what happened between two looks.
-func topOnce(ctx context.Context, w io.Writer, from *scrape.Source, every time.Duration) error {
+// topOnce writes what happened between two looks, once.
+func topOnce(ctx context.Context, w io.Writer, from *scrape.Source, every time.Duration, format string) error {
 	before, err := from.Look(ctx)
 	if errors.Is(err, backend.ErrInvalidInput) {
 		return usageError{err}
@@ -77,7 +83,9 @@ func topOnce(ctx context.Context, w io.Writer, from *scrape.Source, every time.D
 	if err != nil {
 		return err
 	}
-	return writeTop(w, table.Fit(w).Width, from.Address, before, now)
+	v := viewOf(from.Address, before, now)
+	return TableOr(format, func(w io.Writer) error { return v.write(w, table.Fit(w).Width) },
+		func(w io.Writer) error { return WriteJSON(w, v) })(w)
 }
 
 // topLive draws a screen over and over until ctx ends.
@@ -91,7 +99,7 @@ func topLive(ctx context.Context, w io.Writer, from *scrape.Source, every time.D
 		var screen bytes.Buffer
 		now, err := from.Look(ctx)
 		if err == nil {
-			err = writeTop(&screen, table.Fit(w).Width, from.Address, cmp.Or(before, now), now)
+			err = viewOf(from.Address, cmp.Or(before, now), now).write(&screen, table.Fit(w).Width)
 			before = now
 		}
 		if err != nil {
@@ -123,36 +131,113 @@ func draw(w io.Writer, text string) {
 	fmt.Fprint(w, "\x1b[H"+strings.Join(lines, "\x1b[K\r\n")+"\x1b[K\x1b[J")
 }
 
-// writeTop writes what happened between two looks.
-func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) error {
-	per := func(name string, labels ...string) string { return number(scrape.Rate(before, now, name, labels...)) }
-	is := func(name string, labels ...string) string { return number(now.Sum(name, labels...)) }
-	size := func(name string, labels ...string) string { return units.FormatBytes(uint64(now.Sum(name, labels...))) }
-	build := now.Metrics("build_info")[0]
-	fmt.Fprintf(w, "pippin %s at %s, %s\n", scrape.LabelOf(build, "version"), address, now.At.Format(time.TimeOnly))
+// topView is what happened between two looks; its names are those of --format json.
+type topView struct {
+	Version  string       `json:"version"`
+	Address  string       `json:"address"`
+	At       time.Time    `json:"at"`
+	Seconds  float64      `json:"seconds"` // between the looks
+	Engine   *topEngine   `json:"engine,omitempty"`
+	Daemons  []topDaemon  `json:"daemons,omitempty"`
+	Backends []topBackend `json:"backends,omitempty"`
+	Devices  []topDevice  `json:"devices,omitempty"`
+	Phases   []topPhase   `json:"phases,omitempty"`
+}
 
-	if len(now.Metrics("calls_total")) > 0 { // an engine's
-		if now.Sum("degraded") > 0 {
-			fmt.Fprintln(w, "DEGRADED: the preferred backend "+trouble(now))
-		}
-		fmt.Fprintf(w, "calls/s   %s answered, %s failed, %s canceled, %s fell back\n", per("calls_total", "outcome=answered"),
-			per("calls_total", "outcome=failed"), per("calls_total", "outcome=canceled"), per("fallback_calls_total"))
-		if why := fellBack(before, now); why != "" {
-			fmt.Fprintf(w, "fell back %s\n", why)
-		}
-		fmt.Fprintf(w, "now       %s in flight, %s waiting for a backend\n", is("calls_in_flight"), is("calls_waiting"))
-		fmt.Fprintf(w, "held      %s sets of bases, %s sessions, %s shared\n", is("bases_loaded"), is("sessions_open"), size("shared_bytes"))
-		fmt.Fprintf(w, "answers   %s checked, %s compared, %s refused\n", is("answers_checked_total"),
-			is("answers_compared_total"), is("answers_refused_total"))
+type topEngine struct {
+	Degraded string        `json:"degraded,omitempty"` // what the preferred backend does
+	Answered float64       `json:"answered_per_second"`
+	Failed   float64       `json:"failed_per_second"`
+	Canceled float64       `json:"canceled_per_second"`
+	FellBack float64       `json:"fell_back_per_second"`
+	Reasons  []topFellBack `json:"fell_back,omitempty"`
+	InFlight float64       `json:"in_flight"`
+	Waiting  float64       `json:"waiting"`
+	Bases    float64       `json:"bases"` // sets of them
+	Sessions float64       `json:"sessions"`
+	Shared   float64       `json:"shared_bytes"`
+	Checked  float64       `json:"answers_checked"`
+	Compared float64       `json:"answers_compared"`
+	Refused  float64       `json:"answers_refused"`
+}
+
+// topFellBack is a reason for which a fallback answered.
+type topFellBack struct {
+	Reason string  `json:"reason"`
+	Rate   float64 `json:"per_second"`
+	Total  float64 `json:"total"`
+}
+
+type topDaemon struct {
+	Backend  string  `json:"backend"`
+	Sessions float64 `json:"sessions"`
+	Resident float64 `json:"resident_bytes"`
+	Unheld   float64 `json:"unheld_bytes"`
+	Waiting  float64 `json:"waiting"`
+}
+
+type topBackend struct {
+	Backend   string  `json:"backend"`
+	Preferred bool    `json:"preferred"`
+	State     string  `json:"state"`
+	Calls     float64 `json:"calls_per_second"`
+	Points    float64 `json:"points_per_second"`
+	InFlight  float64 `json:"in_flight"`
+	Resident  float64 `json:"resident_bytes"`
+	Deaths    float64 `json:"deaths"`
+	Failed    float64 `json:"failed"`
+}
+
+type topDevice struct {
+	Backend string  `json:"backend"`
+	Device  string  `json:"device"`
+	Retired bool    `json:"retired"` // it computes wrongly
+	Busy    float64 `json:"busy"`    // share of the time
+	Waiting float64 `json:"calls_waiting"`
+	Calls   float64 `json:"calls_per_second"`
+}
+
+type topPhase struct {
+	Phase   string  `json:"phase"`
+	Backend string  `json:"backend,omitempty"`
+	Rate    float64 `json:"per_second"`
+	Median  float64 `json:"median_seconds"`
+	P99     float64 `json:"p99_seconds"`
+}
+
+// viewOf compares two looks.
+func viewOf(address string, before, now *scrape.Look) topView {
+	per := func(name string, labels ...string) float64 { return scrape.Rate(before, now, name, labels...) }
+	is := now.Sum
+	v := topView{
+		Version: scrape.LabelOf(now.Metrics("build_info")[0], "version"), Address: address,
+		At: now.At, Seconds: now.At.Sub(before.At).Seconds(),
 	}
-
+	if len(now.Metrics("calls_total")) > 0 {
+		e := &topEngine{
+			Answered: per("calls_total", "outcome=answered"), Failed: per("calls_total", "outcome=failed"),
+			Canceled: per("calls_total", "outcome=canceled"), FellBack: per("fallback_calls_total"),
+			InFlight: is("calls_in_flight"), Waiting: is("calls_waiting"),
+			Bases: is("bases_loaded"), Sessions: is("sessions_open"), Shared: is("shared_bytes"),
+			Checked: is("answers_checked_total"), Compared: is("answers_compared_total"), Refused: is("answers_refused_total"),
+		}
+		if is("degraded") > 0 {
+			e.Degraded = trouble(now)
+		}
+		for _, r := range now.Values("fallback_calls_total", "reason") {
+			of := "reason=" + r
+			if n := is("fallback_calls_total", of); n > 0 {
+				e.Reasons = append(e.Reasons, topFellBack{r, per("fallback_calls_total", of), n})
+			}
+		}
+		v.Engine = e
+	}
 	for _, b := range now.Values("daemon_sessions", "backend") {
 		of := "backend=" + b
-		fmt.Fprintf(w, "daemon    %s: %s sessions, %s of bases, %s of them held by none, %s calls waiting for a turn\n", b,
-			is("daemon_sessions", of), size("daemon_resident_bytes", of), size("daemon_unheld_bytes", of), is("daemon_calls_waiting", of))
+		v.Daemons = append(v.Daemons, topDaemon{
+			b, is("daemon_sessions", of), is("daemon_resident_bytes", of), is("daemon_unheld_bytes", of), is("daemon_calls_waiting", of),
+		})
 	}
-
-	var rows [][]string
 	for _, b := range now.Values("backend_state", "backend") {
 		of := "backend=" + b
 		state := ""
@@ -161,13 +246,68 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 				state = scrape.LabelOf(m, "state")
 			}
 		}
-		name := b
-		if now.Sum("backend_preferred", of) == 1 {
+		v.Backends = append(v.Backends, topBackend{
+			Backend: b, Preferred: is("backend_preferred", of) == 1, State: state,
+			Calls: per("backend_calls_total", of, "outcome=answered"), Points: per("msm_points_total", of),
+			InFlight: is("backend_calls_in_flight", of), Resident: is("backend_resident_bytes", of),
+			Deaths: is("backend_deaths_total", of), Failed: is("backend_calls_total", of, "outcome=failed"),
+		})
+	}
+	for _, b := range now.Values("device_busy_seconds_total", "backend") {
+		for _, m := range now.Metrics("device_busy_seconds_total", "backend="+b) {
+			d := topDevice{Backend: b, Device: scrape.LabelOf(m, "device")}
+			of := []string{"backend=" + b, "device=" + d.Device}
+			d.Retired = is("device_retired", of...) == 1
+			d.Busy = min(1, per("device_busy_seconds_total", of...))
+			d.Waiting, d.Calls = per("device_wait_seconds_total", of...), per("device_calls_total", of...)
+			v.Devices = append(v.Devices, d)
+		}
+	}
+	for _, p := range now.Values("phase_duration_seconds", "phase") {
+		for _, b := range now.Values("phase_duration_seconds", "backend") {
+			if d := scrape.Between(before, now, "phase="+p, "backend="+b, "outcome=ok"); d.Count > 0 {
+				v.Phases = append(v.Phases, topPhase{p, b, d.Count / max(v.Seconds, 1e-9), d.Quantile(0.5), d.Quantile(0.99)})
+			}
+		}
+	}
+	return v
+}
+
+// write writes it for people.
+func (v topView) write(w io.Writer, width int) error {
+	size := func(bytes float64) string { return units.FormatBytes(uint64(bytes)) }
+	fmt.Fprintf(w, "pippin %s at %s, %s\n", v.Version, v.Address, v.At.Format(time.TimeOnly))
+	if e := v.Engine; e != nil {
+		if e.Degraded != "" {
+			fmt.Fprintln(w, "DEGRADED: the preferred backend "+e.Degraded)
+		}
+		fmt.Fprintf(w, "calls/s   %s answered, %s failed, %s canceled, %s fell back\n",
+			number(e.Answered), number(e.Failed), number(e.Canceled), number(e.FellBack))
+		var why []string
+		for _, r := range e.Reasons {
+			why = append(why, fmt.Sprintf("%s: %s/s, %s in all", r.Reason, number(r.Rate), number(r.Total)))
+		}
+		if len(why) > 0 {
+			fmt.Fprintf(w, "fell back %s\n", strings.Join(why, "; "))
+		}
+		fmt.Fprintf(w, "now       %s in flight, %s waiting for a backend\n", number(e.InFlight), number(e.Waiting))
+		fmt.Fprintf(w, "held      %s sets of bases, %s sessions, %s shared\n", number(e.Bases), number(e.Sessions), size(e.Shared))
+		fmt.Fprintf(w, "answers   %s checked, %s compared, %s refused\n", number(e.Checked), number(e.Compared), number(e.Refused))
+	}
+	for _, d := range v.Daemons {
+		fmt.Fprintf(w, "daemon    %s: %s sessions, %s of bases, %s of them held by none, %s calls waiting for a turn\n", d.Backend,
+			number(d.Sessions), size(d.Resident), size(d.Unheld), number(d.Waiting))
+	}
+
+	var rows [][]string
+	for _, b := range v.Backends {
+		name := b.Backend
+		if b.Preferred {
 			name += " *"
 		}
-		rows = append(rows, []string{name, state, per("backend_calls_total", of, "outcome=answered"), per("msm_points_total", of),
-			is("backend_calls_in_flight", of), size("backend_resident_bytes", of), is("backend_deaths_total", of),
-			is("backend_calls_total", of, "outcome=failed")})
+		rows = append(rows, []string{
+			name, b.State, number(b.Calls), number(b.Points), number(b.InFlight), size(b.Resident), number(b.Deaths), number(b.Failed),
+		})
 	}
 	if err := Section(w, table.Form{Width: width}, []table.Column{
 		{Head: "backend", Keep: table.Never}, {Head: "state", Keep: table.Never}, {Head: "calls/s", Keep: 6}, {Head: "points/s", Keep: 5},
@@ -176,20 +316,12 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 		return err
 	}
 
-	for _, m := range now.Metrics("device_retired") {
-		if m.GetGauge().GetValue() == 1 {
-			fmt.Fprintf(w, "RETIRED: device %s of %s computes wrongly and is not used any more\n",
-				scrape.LabelOf(m, "device"), scrape.LabelOf(m, "backend"))
-		}
-	}
 	rows = nil
-	for _, b := range now.Values("device_busy_seconds_total", "backend") {
-		for _, m := range now.Metrics("device_busy_seconds_total", "backend="+b) {
-			of := []string{"backend=" + b, "device=" + scrape.LabelOf(m, "device")}
-			rows = append(rows, []string{b + " " + scrape.LabelOf(m, "device"),
-				fmt.Sprintf("%.0f %%", 100*min(1, scrape.Rate(before, now, "device_busy_seconds_total", of...))),
-				per("device_wait_seconds_total", of...), per("device_calls_total", of...)})
+	for _, d := range v.Devices {
+		if d.Retired {
+			fmt.Fprintf(w, "RETIRED: device %s of %s computes wrongly and is not used any more\n", d.Device, d.Backend)
 		}
+		rows = append(rows, []string{d.Backend + " " + d.Device, fmt.Sprintf("%.0f %%", 100*d.Busy), number(d.Waiting), number(d.Calls)})
 	}
 	if err := Section(w, table.Form{Width: width}, []table.Column{
 		{Head: "device", Keep: table.Never}, {Head: "busy", Keep: table.Never}, {Head: "calls waiting", Keep: 1}, {Head: "calls/s", Keep: 2},
@@ -198,16 +330,8 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 	}
 
 	rows = nil
-	for _, p := range now.Values("phase_duration_seconds", "phase") {
-		for _, b := range now.Values("phase_duration_seconds", "backend") {
-			d := scrape.Between(before, now, "phase="+p, "backend="+b, "outcome=ok")
-			if d.Count == 0 {
-				continue
-			}
-			rows = append(rows, []string{
-				p, orDash(b), number(d.Count / max(now.At.Sub(before.At).Seconds(), 1e-9)), seconds(d.Quantile(0.5)), seconds(d.Quantile(0.99)),
-			})
-		}
+	for _, p := range v.Phases {
+		rows = append(rows, []string{p.Phase, orDash(p.Backend), number(p.Rate), seconds(p.Median), seconds(p.P99)})
 	}
 	return Section(w, table.Form{Width: width}, []table.Column{
 		{Head: "phase", Keep: table.Never}, {Head: "backend", Keep: 2}, {Head: "times/s", Keep: 1},
@@ -224,19 +348,6 @@ func trouble(now *scrape.Look) string {
 		}
 	}
 	return "does not answer"
-}
-
-// fellBack says why calls were answered by a fallback, with how many a second for each reason, and in
-// all since the start.
-func fellBack(before, now *scrape.Look) string {
-	var all []string
-	for _, r := range now.Values("fallback_calls_total", "reason") {
-		const name = "fallback_calls_total"
-		if n := now.Sum(name, "reason="+r); n > 0 {
-			all = append(all, fmt.Sprintf("%s: %s/s, %s in all", r, number(scrape.Rate(before, now, name, "reason="+r)), number(n)))
-		}
-	}
-	return strings.Join(all, "; ")
 }
 
 // Section writes a table below an empty line, if it has rows.

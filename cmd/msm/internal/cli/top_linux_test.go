@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -87,6 +88,36 @@ func TestTopOnce(t *testing.T) {
 	}
 	if !strings.Contains(errs.String(), "nobody serves metrics at unix:/nowhere") {
 		t.Errorf("%s", &errs)
+	}
+}
+
+// TestTopJSON: the table's content for programs, with units in the names.
+func TestTopJSON(t *testing.T) {
+	at := busyProver(t, engine.Config{})
+	var out, errs bytes.Buffer
+	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	if code := Run(t.Context(), a, []string{"top", "--once", "--format", "json", "--every", "200ms", at}); code != ExitOK {
+		t.Fatalf("status %d: %s", code, &errs)
+	}
+	var v topView
+	d := json.NewDecoder(&out)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Address != at || v.Seconds < 0.2 || v.Engine == nil || v.Engine.Answered <= 0 || v.Engine.Bases != 1 || v.Engine.Degraded != "" {
+		t.Errorf("%+v, engine %+v", v, v.Engine)
+	}
+	if len(v.Backends) != 1 || v.Backends[0].Backend != "cpu" || v.Backends[0].State != "ready" || !v.Backends[0].Preferred ||
+		v.Backends[0].Points <= v.Backends[0].Calls {
+		t.Errorf("%+v", v.Backends)
+	}
+	timed := func(p topPhase) bool { return p.Phase == "msm" && 0 < p.Median && p.Median <= p.P99 }
+	if !slices.ContainsFunc(v.Phases, timed) || len(v.Devices) != 1 {
+		t.Errorf("%+v, %+v", v.Phases, v.Devices)
+	}
+	if code := Run(t.Context(), a, []string{"top", "--format", "xml", at}); code != ExitUsage {
+		t.Errorf("another format: status %d", code)
 	}
 }
 

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,11 @@ or 1 when the tool could not be run or what it compiles not be woven.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] == "-h" || args[0] == "--help" {
 				return c.Help()
+			}
+			// The go command names a tool by its path. A person may type "msm weave go build".
+			if !filepath.IsAbs(args[0]) {
+				return usageError{fmt.Errorf("%q is the path of no tool of the Go toolchain: the go command calls weave, "+
+					"as in go build -toolexec=\"msm weave\" ./...", args[0])}
 			}
 			return a.weave(args)
 		},

@@ -27,4 +27,9 @@ func TestWeave(t *testing.T) {
 	if status, _, errs = cli(t, &App{}, "weave", filepath.Join(t.TempDir(), "compile"), "-h"); status != ExitFailed || errs == "" {
 		t.Errorf("a tool that is not there: status %d, %s", status, errs)
 	}
+	for _, args := range [][]string{{"weave", "build"}, {"weave", "go", "build", "./..."}} {
+		if status, _, errs = cli(t, &App{}, args...); status != ExitUsage || !strings.Contains(errs, `go build -toolexec="msm weave" ./...`) {
+			t.Errorf("%v: status %d, %s", args, status, errs)
+		}
+	}
 }

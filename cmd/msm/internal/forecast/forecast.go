@@ -55,15 +55,25 @@ var Cards = sync.OnceValue(func() []Card {
 // Find returns the measured card of a name such as "NVIDIA H200" or "h200", nil where
 // there is none.
 func Find(name string) *Card {
-	plain := func(s string) string {
-		return strings.TrimPrefix(strings.ToLower(strings.TrimSpace(s)), "nvidia ")
-	}
 	cards := Cards()
 	i := slices.IndexFunc(cards, func(c Card) bool { return plain(c.Name) == plain(name) })
 	if i < 0 {
 		return nil
 	}
 	return &cards[i]
+}
+
+// Names returns the measured cards as Find takes them, such as "h200".
+func Names() (all []string) {
+	for _, c := range Cards() {
+		all = append(all, plain(c.Name))
+	}
+	return all
+}
+
+// plain returns a card's name without its maker.
+func plain(name string) string {
+	return strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "nvidia ")
 }
 
 // Time is a forecast in milliseconds.

@@ -87,6 +87,7 @@ Groth16's, which is less than its bases', is not.`
 	cli.Completes(c, "curve", backend.Curves(), "all")
 	cli.Completes(c, "group", backend.Groups(), "all")
 	cli.Completes(c, "system", proofsystem.Systems())
+	cli.Completes(c, "card", forecast.Names())
 	c.MarkFlagFilename("key")
 	c.MarkFlagFilename("constraints")
 }
