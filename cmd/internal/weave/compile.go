@@ -34,6 +34,12 @@ func (t *tool) compile() error {
 	case pkg == autoPackage:
 		err = t.replace(pkg, cfg, weaveAuto)
 	}
+	if sys, curve, ok := systemOf(pkg); ok {
+		// A gnark that is not as expected stays as it is: its programs get MSMs alone.
+		if w := weaveSystem(sys, curve); fitsIn(t.args[t.files():], cfg, w) {
+			err = t.replace(pkg, cfg, w)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -81,6 +87,12 @@ func (t *tool) scratch() string { return filepath.Join(filepath.Dir(t.flag("-o")
 // and the text of one more file, or "".
 type weaver func(files []string, has func(paths ...string) bool) (changed map[int][]byte, added string, err error)
 
+// fitsIn reports whether a weaver can change files.
+func fitsIn(files []string, cfg *importcfg, w weaver) bool {
+	_, _, err := w(files, cfg.has)
+	return err == nil
+}
+
 // replace puts changed copies of files in the place of the files of a package.
 func (t *tool) replace(pkg string, cfg *importcfg, w weaver) error {
 	first := t.files()
@@ -111,7 +123,7 @@ func (t *tool) addFile(text string) error {
 
 // importAuto makes package main import weave/auto.
 func (t *tool) importAuto(cfg *importcfg, cfgFile string) error {
-	c, err := t.shared(filepath.Dir(cfgFile))
+	c, err := t.shared(filepath.Dir(cfgFile), msmsAlone)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // stands for this package in the build cache: two programs with the same
 // sources weave the same, whatever else is in them.
 //
-//go:embed archive.go build.go closure.go compile.go flags.go importcfg.go link.go modules.go profile.go source.go text.go version.go weave.go
+//go:embed archive.go build.go closure.go compile.go flags.go gnark.go importcfg.go link.go modules.go profile.go source.go text.go version.go weave.go
 var sources embed.FS
 
 // digest names this weaver: its sources, the compiler they were built with and
@@ -68,6 +68,11 @@ func (t *tool) version() error {
 				return err
 			}
 			parts = append(append(parts, sources), c.flags...)
+			form, err := t.proversDigest(c)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, form)
 		}
 	}
 	d = hex.EncodeToString(sha256sum(parts...))[:32]
@@ -77,6 +82,15 @@ func (t *tool) version() error {
 	id := hex.EncodeToString(sha256sum(string(line), d))[:32]
 	_, err = fmt.Fprintf(t.Stdout, "%s +pippin-weave-%s buildID=_/_/_/%s\n", line, d, id)
 	return err
+}
+
+// proversDigest returns a digest of the provers' sources as a program is linked with them, or why it is not.
+func (t *tool) proversDigest(c *closure) (string, error) {
+	whole, err := t.withProvers(c)
+	if err != nil {
+		return err.Error(), nil
+	}
+	return whole.digest()
 }
 
 func sha256sum(parts ...string) []byte {
