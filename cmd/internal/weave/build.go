@@ -12,12 +12,12 @@ import (
 // innerVariable is set in the environment of the build of weave/auto.
 const innerVariable = "PIPPIN_WEAVE_INNER"
 
-// form says what a program is linked with, as the file's name that has it.
+// form says what a program is linked with.
 type form string
 
 const (
-	msmsAlone form = "pippin-weave.json"
-	provers   form = "pippin-weave-provers.json"
+	msmsAlone form = "msms"
+	provers   form = "provers"
 )
 
 // built is what the go command made for weave/auto. Only its error is set when
@@ -43,7 +43,16 @@ func (b *built) file(path string) string {
 // asks, the others read its answer in the build's temporary folder, in which
 // every step has a folder of its own.
 func (t *tool) shared(step string, f form) (*built, error) {
-	at := filepath.Join(filepath.Dir(filepath.Clean(step)), string(f))
+	o, err := t.outer()
+	if err != nil {
+		return nil, err
+	}
+	profile, err := t.profile(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	name := fmt.Sprintf("pippin-weave-%s-%x.json", f, sha256sum(profile)[:4])
+	at := filepath.Join(filepath.Dir(filepath.Clean(step)), name)
 	unlock, err := lock(at + ".lock")
 	if err != nil {
 		return nil, err
@@ -55,7 +64,7 @@ func (t *tool) shared(step string, f form) (*built, error) {
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
 	} else {
-		if b, err = t.build(f); err != nil {
+		if b, err = t.build(f, profile); err != nil {
 			b = &built{Error: err.Error()}
 		}
 		if b.Without != "" {
@@ -77,13 +86,13 @@ func (t *tool) shared(step string, f form) (*built, error) {
 
 // build lets the go command that runs this program build weave/auto in the same
 // module, with the same flags and through this program, and lists what it needs.
-func (t *tool) build(f form) (*built, error) {
+func (t *tool) build(f form, profile string) (*built, error) {
 	c, err := t.closure()
 	if err != nil {
 		return nil, err
 	}
-	if t.foundProfile(c.outer) {
-		return nil, errProfile
+	if profile != "" {
+		c.flags = append(c.without("pgo"), "-pgo="+profile)
 	}
 	if f == msmsAlone {
 		return t.buildClosure(c)

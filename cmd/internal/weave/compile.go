@@ -1,6 +1,7 @@
 package weave
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -36,8 +37,8 @@ func (t *tool) compile() error {
 	}
 	if sys, curve, ok := systemOf(pkg); ok {
 		// A gnark that is not as expected stays as it is: its programs get MSMs alone.
-		if w := weaveSystem(sys, curve); fitsIn(t.args[t.files():], cfg, w) {
-			err = t.replace(pkg, cfg, w)
+		if err = t.replace(pkg, cfg, weaveSystem(sys, curve)); errors.Is(err, ErrRefused) {
+			err = nil
 		}
 	}
 	if err != nil {
@@ -86,12 +87,6 @@ func (t *tool) scratch() string { return filepath.Join(filepath.Dir(t.flag("-o")
 // weaver changes the files of one package: replacements by the index in files,
 // and the text of one more file, or "".
 type weaver func(files []string, has func(paths ...string) bool) (changed map[int][]byte, added string, err error)
-
-// fitsIn reports whether a weaver can change files.
-func fitsIn(files []string, cfg *importcfg, w weaver) bool {
-	_, _, err := w(files, cfg.has)
-	return err == nil
-}
 
 // replace puts changed copies of files in the place of the files of a package.
 func (t *tool) replace(pkg string, cfg *importcfg, w weaver) error {

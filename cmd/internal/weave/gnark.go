@@ -247,12 +247,11 @@ func (t *tool) tagged(o outer) (outer, error) {
 func (t *tool) tags(o outer) ([]string, error) {
 	value := o.value("tags")
 	if value == "" {
-		out, err := t.goOutput(o.dir, "env", "GOFLAGS")
+		flags, err := t.goFlags(o)
 		if err != nil {
 			return nil, err
 		}
-		inherited := outer{flags: strings.Fields(string(out))}
-		value = inherited.value("tags")
+		value = flags.value("tags")
 	}
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }), nil
 }

@@ -56,24 +56,16 @@ func (t *tool) version() error {
 	case errors.Is(err, errNoCurves):
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrRefused, err)
-	default:
-		if !t.inner() {
-			if err := t.checkProfiles(c.outer); err != nil {
-				return fmt.Errorf("%w: %w", ErrRefused, err)
-			}
+	case t.name == "link":
+		sources, err := c.digest()
+		if err != nil {
+			return err
 		}
-		if t.name == "link" {
-			sources, err := c.digest()
-			if err != nil {
-				return err
-			}
-			parts = append(append(parts, sources), c.flags...)
-			form, err := t.proversDigest(c)
-			if err != nil {
-				return err
-			}
-			parts = append(parts, form)
+		provers, err := t.proversDigest(c)
+		if err != nil {
+			return err
 		}
+		parts = append(append(parts, sources, provers), c.flags...)
 	}
 	d = hex.EncodeToString(sha256sum(parts...))[:32]
 	// Development versions of Go take the last field's build ID only, releases

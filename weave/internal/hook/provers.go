@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -55,9 +56,12 @@ func (r *Runtime) Ask(what string, curve backend.Curve, size int, answer func(co
 	case err != nil:
 		return false, err
 	}
-	l := line{Call: call(what), Curve: curve.String(), Size: size, Backend: e.Backend(), Bases: resident}
-	if r.loads.Load() != before {
-		l.Bases = loaded
+	l := line{Call: call(what), Curve: curve.String(), Size: size, Backend: e.Backend()}
+	if strings.HasSuffix(what, ".Prove") {
+		l.Bases = resident
+		if r.loads.Load() != before {
+			l.Bases = loaded
+		}
 	}
 	l.MS = milliseconds(start)
 	r.write(l)
