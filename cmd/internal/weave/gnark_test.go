@@ -5,9 +5,12 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/semver"
 )
 
 // TestWeaveSystem puts the hooks into the packages that programs call, and into those of the curves.
@@ -131,5 +134,41 @@ func TestAutoText(t *testing.T) {
 		if !strings.Contains(line, "FromEnvironment") && !slices.Contains(slices.Collect(strings.Lines(whole)), line) {
 			t.Errorf("with the provers there is no %q", line)
 		}
+	}
+}
+
+// TestVersionsPage compares the table of docs/howto/versions.md with what is woven.
+func TestVersionsPage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "howto", "versions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := func(version, oldest, newest string) bool {
+		return semver.Compare(version+".9999", oldest) >= 0 && semver.Compare(version, semver.MajorMinor(newest)) <= 0
+	}
+	versions := regexp.MustCompile(`v0\.\d+(\.\d+)?`)
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 8 || !versions.MatchString(cells[2]) {
+			continue
+		}
+		rows++
+		whole, msms := strings.HasPrefix(strings.TrimSpace(cells[1]), "v"), true
+		for _, v := range versions.FindAllString(cells[1], -1) {
+			whole = whole && within(v, oldestGnark, newestGnark)
+		}
+		crypto := versions.FindAllString(cells[2], -1)
+		for _, v := range crypto {
+			msms = msms && within(semver.MajorMinor(v), oldestVersion, newestVersion) && !strings.Contains(cells[2], "before")
+		}
+		for i, want := range map[int]bool{4: whole, 5: msms, 6: whole} {
+			if got := strings.TrimSpace(cells[i]); got != map[bool]string{true: "yes", false: "no"}[want] {
+				t.Errorf("%scolumn %d says %s", line, i, got)
+			}
+		}
+	}
+	if rows != 6 {
+		t.Errorf("%d rows", rows)
 	}
 }
