@@ -2,6 +2,7 @@
 // of what was woven, cmd/internal/weave/record.jsonl.
 //
 //	go run ./scripts/woven test [PROGRAM [GO-TEST-ARGUMENTS]]    every program without arguments
+//	go run ./scripts/woven times GNARK                           one proof stock, woven and imported, in turns
 //	go run ./scripts/woven record                                runs all, and writes the record
 //	go run ./scripts/woven check                                 fails where the record is of other sources
 //
@@ -16,6 +17,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,7 +34,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say test, record or check")
+		return errors.New("say test, times, record or check")
 	}
 	root, err := tree.Root()
 	if err != nil {
@@ -43,10 +45,12 @@ func run(args []string) error {
 		return program{args[1], args[2:]}.test(root)
 	case args[0] == "test":
 		return testAll(root)
+	case args[0] == "times" && len(args) == 2:
+		return times(root, args[1], cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu"))
 	case args[0] == "record" && len(args) == 1:
 		return record(root)
 	case args[0] == "check" && len(args) == 1:
 		return check(root)
 	}
-	return fmt.Errorf("%q is neither test, record nor check", args)
+	return fmt.Errorf("%q is neither test, times, record nor check", args)
 }
