@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -293,5 +298,48 @@ func TestRead(t *testing.T) {
 	}
 	if same, _, err := ReadGroth16[struct{}](r, ecc.BN254)(new(struct{}), bytes.NewReader(key)); same != nil || !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a key of another curve: %v, %v", same, err)
+	}
+}
+
+// TestNoLoop: pippin's provers call nothing of gnark's that asks them first.
+func TestNoLoop(t *testing.T) {
+	gnarks := regexp.MustCompile(`"github.com/consensys/gnark/backend/(groth16|plonk)(/[\w-]+)?"`)
+	files := 0
+	for _, dir := range []string{"groth16", "plonk", "internal/*"} {
+		names, err := filepath.Glob(filepath.Join("..", "..", "..", "prover", dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			uses := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return gnarks.MatchString(i.Path.Value) })
+			if !uses || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			files++
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				sel, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				of, _ := sel.X.(*ast.Ident)
+				switch {
+				case of != nil && slices.Contains([]string{"stock", "groth16", "plonk"}, of.Name) && (sel.Sel.Name == "Prove" || sel.Sel.Name == "Setup"),
+					of != nil && of.Name == "pk" && sel.Sel.Name == "ReadFrom":
+					t.Errorf("%s calls %s.%s", name, of.Name, sel.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+	if files < 10 {
+		t.Errorf("%d files use gnark's packages", files)
 	}
 }
