@@ -97,12 +97,12 @@ func (p program) test(root string) error {
 	return add(os.Getenv("PIPPIN_WEAVE_RECORD"), woven{module, version, strings.Join(p.args, " "), packages, msms, provers})
 }
 
-// buildCommands makes msm and the CPU plugin, in a folder that nobody else can write.
+// buildCommands makes msm-weave and the CPU plugin, in a folder that nobody else can write.
 func buildCommands(root, bin string) error {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		return err
 	}
-	cmd := tree.Command(root, "go", "build", "-o", bin+string(filepath.Separator), "./cmd/msm", "./cmd/msm-backend-cpu")
+	cmd := tree.Command(root, "go", "build", "-o", bin+string(filepath.Separator), "./cmd/msm-weave", "./cmd/msm-backend-cpu")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build: %w", err)
@@ -163,8 +163,8 @@ func joined(first, others string) string {
 
 // goTest runs a program's tests and returns how many packages have passed.
 func (p program) goTest(source, bin string, env []string) (packages int, err error) {
-	weave := filepath.Join(bin, "msm") + " weave"
-	cmd := tree.Command(source, append([]string{"go", "test", "-count=1", "-timeout", "60m", "-toolexec=" + weave}, p.args...)...)
+	weave := "-toolexec=" + filepath.Join(bin, "msm-weave")
+	cmd := tree.Command(source, append([]string{"go", "test", "-count=1", "-timeout", "60m", weave}, p.args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	var said bytes.Buffer
 	cmd.Stdout = io.MultiWriter(os.Stdout, &said)

@@ -80,7 +80,8 @@ func check(root string) error {
 // record runs everything and writes the record.
 func record(root string) error {
 	changed := []string{
-		"git", "diff", "--quiet", "HEAD", "--", "weave", "cmd/internal/weave", "msm", "engine", "plugin", "backend", "internal", "prover", "vector", "go.mod",
+		"git", "diff", "--quiet", "HEAD", "--", "go.mod",
+		"weave", "cmd/internal/weave", "msm", "engine", "plugin", "backend", "internal", "prover", "vector",
 	}
 	if err := tree.Command(root, changed...).Run(); err != nil {
 		return errors.New("commit first: the record names the commit")
@@ -103,7 +104,8 @@ func record(root string) error {
 			return err
 		}
 	}
-	if err := tree.Command(root, "go", "run", "./scripts/long", "weave", "-run", "^(TestVersionsOfGnarkCrypto|TestProvers)$").Run(); err != nil {
+	const tests = "^(TestVersionsOfGnarkCrypto|TestProvers)$"
+	if err := tree.Command(root, "go", "run", "./scripts/long", "weave", "-run", tests).Run(); err != nil {
 		return fmt.Errorf("scripts/long weave: %w", err)
 	}
 	if err := testAll(root); err != nil {

@@ -38,7 +38,7 @@ type way struct {
 var ways = []*way{
 	{name: "stock", build: func(dir, _, _ string) error { return goIn(dir, "build", "-o", "program", ".") }},
 	{name: "woven", build: func(dir, bin, _ string) error {
-		return goIn(dir, "build", "-toolexec="+filepath.Join(bin, "msm")+" weave", "-o", "program", ".")
+		return goIn(dir, "build", "-toolexec="+filepath.Join(bin, "msm-weave"), "-o", "program", ".")
 	}},
 	{name: "imported", build: func(dir, _, root string) error {
 		text := bytes.Replace(timesMain, []byte("consensys/gnark/backend/groth16"), []byte("pippin-zk/pippin/prover/groth16"), 1)

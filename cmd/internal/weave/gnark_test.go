@@ -88,9 +88,17 @@ func TestGnarkFits(t *testing.T) {
 		return s
 	}
 	same := func(text string) string { return text }
+	replaced := func(was, is string) func(string) string {
+		return func(text string) string { return strings.Replace(text, was, is, 1) }
+	}
 	version := func(v string) source {
 		s := fork(same)
 		s.Module.Version, s.Module.Replace = v, nil
+		return s
+	}
+	replacing := func(v string) source {
+		s := fork(same)
+		s.Module.Version = v
 		return s
 	}
 	for name, c := range map[string]struct {
@@ -105,8 +113,9 @@ func TestGnarkFits(t *testing.T) {
 		"after":          {version("v0.17.0"), "the program has v0.17.0"},
 		"the module's":   {version(""), ""},
 		"fork":           {fork(same), ""},
-		"another Setup":  {fork(func(s string) string { return strings.Replace(s, "func Setup(r1cs", "func Setup(x int, r1cs", 1) }), "Setup is func(x int"},
-		"without Prove":  {fork(func(s string) string { return strings.Replace(s, "func Prove(", "func Proof1(", 1) }), "not both Prove and Setup"},
+		"an old fork":    {replacing("v0.10.0"), ""},
+		"another Setup":  {fork(replaced("func Setup(r1cs", "func Setup(x int, r1cs")), "Setup is func(x int"},
+		"without Prove":  {fork(replaced("func Prove(", "func Proof1(")), "not both Prove and Setup"},
 		"not a system's": {source{ImportPath: gnarkModule + "/frontend"}, ""},
 	} {
 		err := gnarkFits([]source{c.of})
@@ -147,7 +156,7 @@ func TestVersionsPage(t *testing.T) {
 		return semver.Compare(version+".9999", oldest) >= 0 && semver.Compare(version, semver.MajorMinor(newest)) <= 0
 	}
 	versions := regexp.MustCompile(`v0\.\d+(\.\d+)?`)
-	rows := 0
+	rows, wholes := 0, []string{}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 8 || !versions.MatchString(cells[2]) {
@@ -157,6 +166,7 @@ func TestVersionsPage(t *testing.T) {
 		whole, msms := strings.HasPrefix(strings.TrimSpace(cells[1]), "v"), true
 		for _, v := range versions.FindAllString(cells[1], -1) {
 			whole = whole && within(v, oldestGnark, newestGnark)
+			wholes = append(wholes, v)
 		}
 		crypto := versions.FindAllString(cells[2], -1)
 		for _, v := range crypto {
@@ -168,7 +178,8 @@ func TestVersionsPage(t *testing.T) {
 			}
 		}
 	}
-	if rows != 6 {
-		t.Errorf("%d rows", rows)
+	semver.Sort(wholes)
+	if rows != 6 || wholes[0] != semver.MajorMinor(oldestGnark) || wholes[len(wholes)-1] != semver.MajorMinor(newestGnark) {
+		t.Errorf("%d rows, provers for %v", rows, wholes)
 	}
 }

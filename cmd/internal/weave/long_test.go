@@ -311,7 +311,8 @@ func TestMSMsAlone(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 1 || !strings.HasPrefix(lines[0], "msm weave: MSMs are woven, the provers stay gnark's: ") || !strings.Contains(said, version) {
+	const begins = "msm weave: MSMs are woven, the provers stay gnark's: "
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], begins) || !strings.Contains(said, version) {
 		t.Errorf("%q", said)
 	}
 	if w.hasProvers(t, program) {
