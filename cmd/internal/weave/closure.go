@@ -31,8 +31,8 @@ type source struct {
 
 // closure is weave/auto and what it needs, as the program's build finds them.
 type closure struct {
-	outer    // whose flags name a file of modules with pippin where the program's own have none
-	program  outer
+	outer          // whose flags name a file of modules with pippin where the program's own have none
+	program  outer // as it is
 	packages []source
 }
 

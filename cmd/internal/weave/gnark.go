@@ -29,6 +29,9 @@ const (
 	newestGnark = "v0.16.3"
 )
 
+// proveType ends the type of each Prove.
+const proveType = "pk ProvingKey, fullWitness witness.Witness, opts ...backend.ProverOption) (Proof, error)"
+
 // system is a proof system of gnark: the package that programs call, and below it one for
 // each curve.
 type system struct {
@@ -43,7 +46,7 @@ var systems = map[string]system{
 	"groth16": {
 		name: "groth16",
 		functions: map[string]string{
-			"Prove": "func(r1cs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...backend.ProverOption) (Proof, error)",
+			"Prove": "func(r1cs constraint.ConstraintSystem, " + proveType,
 			"Setup": "func(r1cs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error)",
 		},
 		imports: []string{gnarkModule + "/backend", gnarkModule + "/backend/witness", gnarkModule + "/constraint"},
@@ -51,7 +54,7 @@ var systems = map[string]system{
 	"plonk": {
 		name: "plonk",
 		functions: map[string]string{
-			"Prove": "func(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...backend.ProverOption) (Proof, error)",
+			"Prove": "func(ccs constraint.ConstraintSystem, " + proveType,
 			"Setup": "func(ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error)",
 		},
 		imports: []string{

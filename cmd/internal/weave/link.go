@@ -71,8 +71,12 @@ func (t *tool) linked(step string, cfg *importcfg) (*built, error) {
 	return t.shared(step, msmsAlone)
 }
 
-// saysWithout tells the user why a program's provers stay gnark's.
+// saysWithout tells the user why a program's provers stay gnark's, in one line: a compiler may have said much.
 func (t *tool) saysWithout(why string) {
+	const most = 500
+	if len(why) > most {
+		why = why[:most] + " ..."
+	}
 	fmt.Fprintf(t.Stderr, "msm weave: MSMs are woven, the provers stay gnark's: %s\n", why)
 }
 

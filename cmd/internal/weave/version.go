@@ -37,9 +37,9 @@ func digest(options []string) (string, error) {
 // version answers -V=full, which the go command makes part of the identity of
 // everything that the tool makes. The weaver's digest is part of the compiler's, so
 // that woven and stock packages never take each other's place in the build cache.
-// The linker's has a digest of the sources behind weave/auto too, and the flags by
-// which that is compiled: a program is linked again when they have changed, which
-// the go command knows nothing of.
+// The linker's has a digest of the sources behind weave/auto too, with the provers and
+// without, or why there are none, and the flags by which they are compiled: a program is
+// linked again when they have changed, which the go command knows nothing of.
 func (t *tool) version() error {
 	t.ran = true
 	d, err := digest(t.Self[1:])

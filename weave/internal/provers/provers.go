@@ -99,7 +99,8 @@ func SetupGroth16(r *hook.Runtime) func(constraint.ConstraintSystem) (groth16.Pr
 }
 
 // SetupPlonk returns the hook of PLONK's Setup.
-func SetupPlonk(r *hook.Runtime) func(_ constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (plonk.ProvingKey, plonk.VerifyingKey, error) {
+func SetupPlonk(r *hook.Runtime) func(_ constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (
+	plonk.ProvingKey, plonk.VerifyingKey, error) {
 	return func(ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (pk plonk.ProvingKey, vk plonk.VerifyingKey, err error) {
 		err = ask(r, "plonk.Setup", ccs, func(ctx context.Context, e *engine.Engine) (err error) {
 			pk, vk, err = plonk.SetupOn(ctx, e, ccs, srs, srsLagrange)
