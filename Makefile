@@ -25,8 +25,8 @@ fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cud
 	scripts/test-cuda-fake
 	scripts/test-plugin-fake
 
-weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto, and gnark's setups and provers (Linux)
-	go run ./scripts/long weave -short -v -run '^(TestVersionsOfGnarkCrypto|TestSNARKs)$$'
+weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto, provers with the oldest and the newest gnark (Linux)
+	go run ./scripts/long weave -short -v -run '^(TestVersionsOfGnarkCrypto|TestProvers|TestMSMsAlone|TestSNARKs)$$'
 
 versions: ## the provers' tests with the oldest gnark that they take, v0.14 and the newest
 	go run ./scripts/versions short

@@ -25,6 +25,7 @@ const (
 	// a device of a backend computes wrongly: the backend goes on with its others
 	EventDevice     EventKind = "device retired"
 	EventUncompared EventKind = "not compared" // an answer was returned although comparing it failed
+	EventBypassed   EventKind = "bypassed"     // a prover that was given no engine computed a proof in this process
 )
 
 // Event is something that an engine's owner may want to know. A call failed because of it only if
@@ -51,6 +52,12 @@ func (ev Event) String() string {
 		return fmt.Sprintf("%s: %s", kind, ev.Backend)
 	}
 	return fmt.Sprintf("%s: %s: %v", kind, ev.Backend, ev.Err)
+}
+
+// Bypassed reports that a prover computed in this process, and why, while this engine was open. It is for
+// packages that have paths of their own.
+func (e *Engine) Bypassed(why error) {
+	e.events.add(Event{Kind: EventBypassed, Backend: e.Backend(), Err: why})
 }
 
 // events delivers events in order. Its goroutine lives only while events are queued.

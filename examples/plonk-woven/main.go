@@ -3,7 +3,7 @@
 //
 //	go build -toolexec="msm weave" ./examples/plonk-woven
 //
-// it asks the backend that the environment names for every large MSM.
+// it proves by pippin's prover, on the backend that the environment names.
 package main
 
 import (

@@ -136,6 +136,8 @@ var table = map[string]rule{
 	"internal/inuse":             {inside: []string{"engine"}, outside: []string{}},
 	"internal/opener":            {inside: []string{"backend", "engine", "plugin"}, outside: []string{}},
 	"weave/auto":                 {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}, never: beyondMSMs},
+	"weave/internal/provers": {inside: []string{"backend", "backend/cpu", "engine", "internal/inuse", "prover/groth16", "prover/plonk",
+		"weave/internal/hook"}, outside: []string{gnark, gnarkCrypto}},
 	"weave/internal/hook": {inside: []string{"engine", "msm", "backend", "backend/cpu/msm",
 		"internal/known/sum", "internal/layout", "internal/opener", "plugin"}, outside: []string{gnarkCrypto}},
 
@@ -153,9 +155,10 @@ var onlyImporters = map[string][]string{
 	goPlugin:   {"plugin/internal/process", "plugin/internal/wire", "plugin/internal/testplugin", "plugin/serve"},
 	nats:       {"cluster"},
 	natsServer: {"cluster/server"},
-	gnark:      {"prover", "cluster", "examples", "cmd/msm", "internal/circuits", "internal/proofsystem", "scripts/versions", gnarkCrypto},
-	"unsafe":   {"internal/layout", "internal/cuda/driver", "backend/cuda/internal/nvml", "plugin/internal/shm", "plugin/internal/proto"},
-	"backend/cpu": {".", "cmd", "weave/internal/hook", "backend/backendtest", "examples",
+	gnark: {"prover", "cluster", "examples", "cmd/msm", "internal/circuits", "internal/proofsystem", "scripts/versions",
+		"weave/internal/provers", gnarkCrypto},
+	"unsafe": {"internal/layout", "internal/cuda/driver", "backend/cuda/internal/nvml", "plugin/internal/shm", "plugin/internal/proto"},
+	"backend/cpu": {".", "cmd", "weave/internal/hook", "weave/internal/provers", "backend/backendtest", "examples",
 		"prover/internal/resident", "prover/internal/faulty", "internal/known"},
 	"plugin": {".", "cmd", "plugin", "examples", "internal/opener", "weave/internal/hook"},
 }

@@ -53,14 +53,14 @@ func Opened(e *engine.Engine) {
 	}), weak.Make(e))
 }
 
-// Elsewhere returns the backend of an open engine that computes in another process, or "".
-func Elsewhere() string {
+// Elsewhere returns an open engine that computes in another process, or nil.
+func Elsewhere() *engine.Engine {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, p := range opened {
 		if e := p.Value(); e != nil && e.Err() == nil && !e.Info().InProcess {
-			return e.Backend()
+			return e
 		}
 	}
-	return ""
+	return nil
 }

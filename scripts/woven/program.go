@@ -19,7 +19,7 @@ import (
 
 // program is a module at a version, and arguments of go test.
 type program struct {
-	module string // with its version
+	module string // with its version, or a folder
 	args   []string
 }
 
@@ -47,6 +47,7 @@ type woven struct {
 	What     string `json:"what"`
 	Packages int    `json:"packages"`
 	MSMs     int    `json:"msms"`
+	Provers  int    `json:"provers,omitempty"` // calls of Prove, Setup and ReadFrom
 }
 
 // test runs a program's tests, woven, and looks at who answered its MSMs.
@@ -75,7 +76,7 @@ func (p program) test(root string) error {
 		"PIPPIN_WEAVE_THRESHOLD=0", "PIPPIN_WEAVE_STRICT=1", "PIPPIN_WEAVE_TRACE=" + trace,
 		"CGO_ENABLED=" + cmp.Or(os.Getenv("CGO_ENABLED"), "0"),
 	})
-	msms, err := answered(trace, backend)
+	msms, provers, err := answered(trace, backend)
 	if err != nil {
 		return err
 	}
@@ -89,16 +90,19 @@ func (p program) test(root string) error {
 	if !bytes.Equal(before, after) {
 		return fmt.Errorf("%s: go.mod or go.sum has changed", p.module)
 	}
-	module, version, _ := strings.Cut(p.module, "@")
-	return add(os.Getenv("PIPPIN_WEAVE_RECORD"), woven{module, version, strings.Join(p.args, " "), packages, msms})
+	module, version, err := p.name()
+	if err != nil {
+		return err
+	}
+	return add(os.Getenv("PIPPIN_WEAVE_RECORD"), woven{module, version, strings.Join(p.args, " "), packages, msms, provers})
 }
 
-// buildCommands makes msm and the CPU plugin, in a folder that nobody else can write.
+// buildCommands makes msm-weave and the CPU plugin, in a folder that nobody else can write.
 func buildCommands(root, bin string) error {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		return err
 	}
-	cmd := tree.Command(root, "go", "build", "-o", bin+string(filepath.Separator), "./cmd/msm", "./cmd/msm-backend-cpu")
+	cmd := tree.Command(root, "go", "build", "-o", bin+string(filepath.Separator), "./cmd/msm-weave", "./cmd/msm-backend-cpu")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build: %w", err)
@@ -106,8 +110,26 @@ func buildCommands(root, bin string) error {
 	return os.Chmod(filepath.Join(bin, "msm-backend-cpu"), 0o700)
 }
 
+// name returns the module's path and its version: a folder's is the commit that is checked out there.
+func (p program) name() (module, version string, err error) {
+	if module, version, ok := strings.Cut(p.module, "@"); ok {
+		return module, version, nil
+	}
+	list := exec.Command("go", "list", "-m")
+	list.Dir = p.module
+	path, err := list.Output()
+	if err != nil {
+		return "", "", fmt.Errorf("go list: %w", err)
+	}
+	commit, err := tree.Commit(p.module)
+	return strings.TrimSpace(string(path)), commit, err
+}
+
 // download copies a program's sources into a folder.
 func (p program) download(to string) error {
+	if !strings.Contains(p.module, "@") {
+		return os.CopyFS(to, os.DirFS(p.module))
+	}
 	cmd := exec.Command("go", "mod", "download", "-json", p.module)
 	cmd.Dir, cmd.Stderr = os.TempDir(), os.Stderr // outside of every module
 	out, err := cmd.Output()
@@ -141,8 +163,8 @@ func joined(first, others string) string {
 
 // goTest runs a program's tests and returns how many packages have passed.
 func (p program) goTest(source, bin string, env []string) (packages int, err error) {
-	weave := filepath.Join(bin, "msm") + " weave"
-	cmd := tree.Command(source, append([]string{"go", "test", "-count=1", "-timeout", "60m", "-toolexec=" + weave}, p.args...)...)
+	weave := "-toolexec=" + filepath.Join(bin, "msm-weave")
+	cmd := tree.Command(source, append([]string{"go", "test", "-count=1", "-timeout", "60m", weave}, p.args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	var said bytes.Buffer
 	cmd.Stdout = io.MultiWriter(os.Stdout, &said)
@@ -156,39 +178,43 @@ func (p program) goTest(source, bin string, env []string) (packages int, err err
 	return packages, err
 }
 
-// msm is a line of what a woven program traces.
-type msm struct{ Curve, Group, Backend, Bases string }
+// line is a line of what a woven program traces.
+type line struct{ Call, Curve, Group, Backend, Bases string }
 
-// answered returns how many MSMs a trace has, and prints where they were answered. None, or
-// one that another backend answered, is an error.
-func answered(trace, backend string) (msms int, err error) {
+// answered returns how many MSMs, and how many calls of provers, a trace has, and prints where they were
+// answered. None, or one that another backend answered, is an error.
+func answered(trace, backend string) (msms, provers int, err error) {
 	text, err := os.ReadFile(trace)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return 0, err
+		return 0, 0, err
 	}
 	count, others := make(map[string]int), 0
-	for line := range bytes.Lines(text) {
-		var m msm
-		if err := json.Unmarshal(line, &m); err != nil {
-			return 0, fmt.Errorf("the trace: %w", err)
+	for text := range bytes.Lines(text) {
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return 0, 0, fmt.Errorf("the trace: %w", err)
 		}
-		if m.Backend != backend {
+		if l.Backend != backend {
 			others++
 		}
-		msms++
-		count[strings.Join([]string{m.Curve, m.Group, m.Backend, m.Bases}, " ")]++
+		if strings.Contains(l.Call, ".") {
+			provers++
+		} else {
+			msms++
+		}
+		count[strings.Join(strings.Fields(strings.Join([]string{l.Call, l.Curve, l.Group, l.Backend, l.Bases}, " ")), " ")]++
 	}
-	if msms == 0 {
-		return 0, errors.New("the backend was not asked")
+	if msms+provers == 0 {
+		return 0, 0, errors.New("the backend was not asked")
 	}
-	fmt.Println("MSMs answered, by curve, group, backend and where their bases were:")
+	fmt.Println("Answered, by call (MSMs have none), curve, group, backend and where bases were:")
 	for _, k := range slices.Sorted(maps.Keys(count)) {
 		fmt.Printf("%7d %s\n", count[k], k)
 	}
 	if others > 0 {
-		return msms, fmt.Errorf("another backend than %s answered %d MSMs", backend, others)
+		return msms, provers, fmt.Errorf("another backend than %s answered %d calls", backend, others)
 	}
-	return msms, nil
+	return msms, provers, nil
 }
 
 // add adds a line to a file of JSON, if there is one.

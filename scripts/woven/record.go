@@ -31,8 +31,10 @@ type head struct {
 
 // linked are what weaves and what is linked into programs, as git takes paths.
 var linked = []string{
-	"go.mod", "weave", "cmd/internal/weave", "msm", "engine", "plugin", ":(glob)backend/*.go", "backend/cpu/internal", "backend/cpu/msm",
-	"internal/build", "internal/curves", "internal/layout", "internal/opener",
+	"go.mod", "weave", "cmd/internal/weave", "msm", "engine", "plugin", ":(glob)backend/*.go", "backend/cpu",
+	"internal/build", "internal/curves", "internal/extent", "internal/files", "internal/gf2", "internal/inuse", "internal/keyparts",
+	"internal/known/sum", "internal/layout", "internal/opener", "internal/resident", "internal/trust",
+	":(glob)prover/groth16/*.go", "prover/plonk", "prover/internal", "vector",
 }
 
 // notLinked finds tests, what only they link in, and the record.
@@ -78,7 +80,8 @@ func check(root string) error {
 // record runs everything and writes the record.
 func record(root string) error {
 	changed := []string{
-		"git", "diff", "--quiet", "HEAD", "--", "weave", "cmd/internal/weave", "msm", "engine", "plugin", "backend", "internal", "go.mod",
+		"git", "diff", "--quiet", "HEAD", "--", "go.mod",
+		"weave", "cmd/internal/weave", "msm", "engine", "plugin", "backend", "internal", "prover", "vector",
 	}
 	if err := tree.Command(root, changed...).Run(); err != nil {
 		return errors.New("commit first: the record names the commit")
@@ -101,7 +104,8 @@ func record(root string) error {
 			return err
 		}
 	}
-	if err := tree.Command(root, "go", "run", "./scripts/long", "weave", "-run", "TestVersionsOfGnarkCrypto").Run(); err != nil {
+	const tests = "^(TestVersionsOfGnarkCrypto|TestProvers)$"
+	if err := tree.Command(root, "go", "run", "./scripts/long", "weave", "-run", tests).Run(); err != nil {
 		return fmt.Errorf("scripts/long weave: %w", err)
 	}
 	if err := testAll(root); err != nil {

@@ -12,11 +12,20 @@ import (
 // innerVariable is set in the environment of the build of weave/auto.
 const innerVariable = "PIPPIN_WEAVE_INNER"
 
+// form says what a program is linked with.
+type form string
+
+const (
+	msmsAlone form = "msms"
+	provers   form = "provers"
+)
+
 // built is what the go command made for weave/auto. Only its error is set when
-// it could not be made, so that one build asks once.
+// it could not be made, so that one build asks once, or why there are no provers.
 type built struct {
 	Packages []builtPackage
 	Error    string `json:",omitempty"`
+	Without  string `json:",omitempty"`
 }
 
 type builtPackage struct{ Path, File, BuildID string }
@@ -33,8 +42,17 @@ func (b *built) file(path string) string {
 // shared calls build for all steps of one run of the go command: the first to come
 // asks, the others read its answer in the build's temporary folder, in which
 // every step has a folder of its own.
-func (t *tool) shared(step string) (*built, error) {
-	at := filepath.Join(filepath.Dir(filepath.Clean(step)), "pippin-weave.json")
+func (t *tool) shared(step string, f form) (*built, error) {
+	o, err := t.outer()
+	if err != nil {
+		return nil, err
+	}
+	profile, err := t.profile(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	name := fmt.Sprintf("pippin-weave-%s-%x.json", f, sha256sum(profile)[:4])
+	at := filepath.Join(filepath.Dir(filepath.Clean(step)), name)
 	unlock, err := lock(at + ".lock")
 	if err != nil {
 		return nil, err
@@ -46,8 +64,11 @@ func (t *tool) shared(step string) (*built, error) {
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
 	} else {
-		if b, err = t.build(); err != nil {
+		if b, err = t.build(f, profile); err != nil {
 			b = &built{Error: err.Error()}
+		}
+		if b.Without != "" {
+			t.saysWithout(b.Without)
 		}
 		text, err := json.Marshal(b)
 		if err != nil {
@@ -65,14 +86,30 @@ func (t *tool) shared(step string) (*built, error) {
 
 // build lets the go command that runs this program build weave/auto in the same
 // module, with the same flags and through this program, and lists what it needs.
-func (t *tool) build() (*built, error) {
+func (t *tool) build(f form, profile string) (*built, error) {
 	c, err := t.closure()
 	if err != nil {
 		return nil, err
 	}
-	if t.foundProfile(c.outer) {
-		return nil, errProfile
+	if profile != "" {
+		c.flags = append(c.without("pgo"), "-pgo="+profile)
 	}
+	if f == msmsAlone {
+		return t.buildClosure(c)
+	}
+	whole, err := t.withProvers(c)
+	if err != nil {
+		return &built{Without: err.Error()}, nil
+	}
+	b, err := t.buildClosure(whole)
+	if err != nil {
+		return &built{Without: err.Error()}, nil
+	}
+	return b, nil
+}
+
+// buildClosure has weave/auto built with what it needs.
+func (t *tool) buildClosure(c *closure) (*built, error) {
 	args := slices.Concat([]string{"list"}, c.flags,
 		[]string{"-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.BuildID}}", "-toolexec=" + quote(t.Self), "--", autoPackage})
 	inner := *t

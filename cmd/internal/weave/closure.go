@@ -31,7 +31,8 @@ type source struct {
 
 // closure is weave/auto and what it needs, as the program's build finds them.
 type closure struct {
-	outer    // whose flags name a file of modules with pippin where the program's own have none
+	outer          // whose flags name a file of modules with pippin where the program's own have none
+	program  outer // as it is
 	packages []source
 }
 
@@ -46,7 +47,7 @@ func (t *tool) closure() (*closure, error) {
 	if slices.ContainsFunc(o.packages, func(p string) bool { return strings.Contains(p, "@") }) {
 		return nil, errors.New("PACKAGE@VERSION is built by a go.mod of its own: get the module's sources, and build there")
 	}
-	c := &closure{outer: o}
+	c := &closure{outer: o, program: o}
 	c.packages, err = t.sources(o)
 	if err == nil {
 		return c, c.check()
@@ -139,11 +140,7 @@ func (c *closure) check() error {
 			return fmt.Errorf("%s %s is for Go %s, and what is woven into it needs %s: a later version is needed, such as go get %s@latest",
 				m.Path, m.Version, m.GoVersion, leastGo, m.Path)
 		}
-		var files []string
-		for _, name := range s.GoFiles {
-			files = append(files, filepath.Join(s.Dir, name))
-		}
-		if _, _, err := weaveCurve(files, func(...string) bool { return true }); err != nil {
+		if _, _, err := weaveCurve(s.files(), func(...string) bool { return true }); err != nil {
 			return fmt.Errorf("package %s: %w", s.ImportPath, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package weave
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,12 @@ func (t *tool) compile() error {
 		err = t.replace(pkg, cfg, weaveCPU)
 	case pkg == autoPackage:
 		err = t.replace(pkg, cfg, weaveAuto)
+	}
+	if sys, curve, ok := systemOf(pkg); ok {
+		// A gnark that is not as expected stays as it is: its programs get MSMs alone.
+		if err = t.replace(pkg, cfg, weaveSystem(sys, curve)); errors.Is(err, ErrRefused) {
+			err = nil
+		}
 	}
 	if err != nil {
 		return err
@@ -111,7 +118,7 @@ func (t *tool) addFile(text string) error {
 
 // importAuto makes package main import weave/auto.
 func (t *tool) importAuto(cfg *importcfg, cfgFile string) error {
-	c, err := t.shared(filepath.Dir(cfgFile))
+	c, err := t.shared(filepath.Dir(cfgFile), msmsAlone)
 	if err != nil {
 		return err
 	}

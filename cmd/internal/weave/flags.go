@@ -32,6 +32,12 @@ func (t *tool) outer() (outer, error) {
 	return o, err
 }
 
+// goFlags returns the flags in GOFLAGS, which the go command takes where its own do not say otherwise.
+func (t *tool) goFlags(o outer) (outer, error) {
+	out, err := t.goOutput(o.dir, "env", "GOFLAGS")
+	return outer{flags: strings.Fields(string(out))}, err
+}
+
 // value returns a flag's last value, or "".
 func (o *outer) value(flag string) string {
 	for _, f := range slices.Backward(o.flags) {

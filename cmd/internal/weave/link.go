@@ -25,28 +25,21 @@ func (t *tool) link() error {
 	if err != nil {
 		return err
 	}
-	c, err := t.shared(filepath.Dir(cfgFile))
+	b, err := t.linked(filepath.Dir(cfgFile), cfg)
 	if err != nil {
 		return err
 	}
-	var differ []string
-	for _, p := range c.Packages {
-		if !cfg.has(p.Path) {
-			cfg.add(p.Path, p.File)
-			continue
-		}
-		id, err := buildID(cfg.files[p.Path])
-		if err != nil {
-			return err
-		}
-		if contentID(id) != contentID(p.BuildID) {
-			differ = append(differ, p.Path)
-		}
+	differ, err := cfg.differ(b)
+	if err != nil {
+		return err
 	}
 	if len(differ) > 0 {
 		return fmt.Errorf("%w: the program and pippin were compiled with different builds of %s. "+
 			"Tests of packages that pippin is made of cannot be woven, nor builds that instrument them (-coverpkg). "+
 			"If a flag of the go command is the cause, put it into GOFLAGS", ErrRefused, shorten(differ))
+	}
+	for _, p := range b.Packages {
+		cfg.add(p.Path, p.File)
 	}
 	at := filepath.Join(filepath.Dir(cfgFile), "pippin", "importcfg.link")
 	if err := write(at, []byte(cfg.text)); err != nil {
@@ -54,6 +47,54 @@ func (t *tool) link() error {
 	}
 	t.setFlag("-importcfg", at)
 	return nil
+}
+
+// linked returns the packages that a program is linked with: with the provers if it can call gnark's, and
+// they can be built with its gnark. Otherwise its MSMs alone are redirected, and a line says why.
+func (t *tool) linked(step string, cfg *importcfg) (*built, error) {
+	if cfg.proves() {
+		b, err := t.shared(step, provers)
+		if err != nil {
+			return nil, err
+		}
+		differ, err := cfg.differ(b)
+		switch {
+		case err != nil:
+			return nil, err
+		case b.Without != "":
+		case len(differ) == 0:
+			return b, nil
+		default:
+			t.saysWithout(fmt.Sprintf("they and the program were compiled with different builds of %s", shorten(differ)))
+		}
+	}
+	return t.shared(step, msmsAlone)
+}
+
+// saysWithout tells the user why a program's provers stay gnark's, in one line: a compiler may have said much.
+func (t *tool) saysWithout(why string) {
+	const most = 500
+	if len(why) > most {
+		why = why[:most] + " ..."
+	}
+	fmt.Fprintf(t.Stderr, "msm weave: MSMs are woven, the provers stay gnark's: %s\n", why)
+}
+
+// differ returns the packages that a program and b have in different builds.
+func (c *importcfg) differ(b *built) (paths []string, err error) {
+	for _, p := range b.Packages {
+		if !c.has(p.Path) {
+			continue
+		}
+		id, err := buildID(c.files[p.Path])
+		if err != nil {
+			return nil, err
+		}
+		if contentID(id) != contentID(p.BuildID) {
+			paths = append(paths, p.Path)
+		}
+	}
+	return paths, nil
 }
 
 // shorten lists at most three of many.

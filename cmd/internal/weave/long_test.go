@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestVersionsOfGnarkCrypto(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			module, cases := w.module(t), someCases
 			if version < "v0.13" {
-				w.withoutKZG(t, module)
+				w.without(t, module, "kzg.go", "lagrange.go") // gnark-crypto has these packages from v0.13 on
 				cases = "msm mutate parts products"
 			}
 			w.needs(t, module, version)
@@ -57,24 +58,6 @@ func TestVersionsOfGnarkCrypto(t *testing.T) {
 			w.record(t, gnarkCryptoModule, version, cases, msms)
 		})
 	}
-}
-
-// withoutKZG takes out of a module what imports the packages kzg beside the curves, which
-// gnark-crypto has from v0.13 on.
-func (w *workshop) withoutKZG(t *testing.T, module string) {
-	t.Helper()
-	for _, name := range []string{"kzg.go", "lagrange.go"} {
-		if err := os.Remove(filepath.Join(module, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.write(t, filepath.Join(module, "none.go"), `package main
-
-import "errors"
-
-func kzgCase() error      { return errors.New("no package kzg") }
-func lagrangeCase() error { return kzgCase() }
-`)
 }
 
 // record adds a line to the file that PIPPIN_WEAVE_RECORD names: a program was woven
@@ -102,8 +85,13 @@ func (w *workshop) record(t *testing.T, module, version, what string, msms int) 
 // needs has a module need a version of gnark-crypto.
 func (w *workshop) needs(t *testing.T, module, version string) {
 	t.Helper()
-	w.write(t, filepath.Join(module, "go.mod"),
-		"module example.com/prover\n\ngo 1.24.0\n\nrequire github.com/consensys/gnark-crypto "+version+"\n")
+	w.needsModule(t, module, gnarkCryptoModule, version)
+}
+
+// needsModule has a module need a version of another.
+func (w *workshop) needsModule(t *testing.T, module, path, version string) {
+	t.Helper()
+	w.write(t, filepath.Join(module, "go.mod"), "module example.com/prover\n\ngo 1.24.0\n\nrequire "+path+" "+version+"\n")
 	w.write(t, filepath.Join(module, "go.sum"), "")
 	if err := w.goCommand(module, "mod", "tidy"); err != nil {
 		t.Fatal(err)
@@ -156,13 +144,12 @@ func main() { _ = bn254.G1Affine{} }
 func (w *workshop) snarkModule(t *testing.T) (dir string) {
 	t.Helper()
 	dir = w.module(t)
-	for to, from := range map[string]string{"snark.go": "cmd/internal/weave/testdata/prover/snark.go", "go.mod": "cmd/go.mod"} {
-		b, err := os.ReadFile(filepath.Join(w.root, from))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(t, filepath.Join(dir, to), string(b))
+	w.addSNARKs(t, dir)
+	b, err := os.ReadFile(filepath.Join(w.root, "cmd", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	w.write(t, filepath.Join(dir, "go.mod"), string(b))
 	edit := []string{"mod", "edit", "-module=example.com/prover"}
 	for _, own := range []string{"", "/circomwitness", "/cluster", "/observe"} {
 		edit = append(edit, "-droprequire=github.com/pippin-zk/pippin"+own, "-dropreplace=github.com/pippin-zk/pippin"+own)
@@ -173,15 +160,181 @@ func (w *workshop) snarkModule(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestSNARKs has gnark's setups and provers on the engine.
+// TestSNARKs has all cases of a program that computes MSMs and proves, on the engine.
 func TestSNARKs(t *testing.T) {
 	w := shop(t)
 	program := w.build(t, w.snarkModule(t), w.toolexec())
 	for _, backend := range []string{"cpu", "plugin:cpu"} {
 		t.Run(backend, func(t *testing.T) {
-			w.answers(t, program, backend, "msm errors mutate parts gc concurrent kzg products lagrange groth16 plonk")
+			w.answers(t, program, backend, "msm errors mutate parts gc concurrent kzg products lagrange")
+			w.proves(t, program, backend)
 		})
 	}
+}
+
+// gnarks are versions of gnark, of each minor version one that pippin's provers are for.
+var gnarks = []string{"v0.13.0", "v0.14.0", "v0.15.0", "v0.16.3"}
+
+// gnarkProgram makes the module of a program that proves by a version of gnark and does nothing else.
+func (w *workshop) gnarkProgram(t *testing.T, version string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	w.addSNARKs(t, dir, "main.go")
+	w.needsModule(t, dir, gnarkModule, version)
+	return dir
+}
+
+const gnarkModule = "github.com/consensys/gnark"
+
+// TestProvers weaves a program that proves with each of them, or with -short the oldest and the newest: its proofs, keys
+// and keys' files are by pippin, and the same as gnark's.
+func TestProvers(t *testing.T) {
+	w := shop(t)
+	list := gnarks
+	if testing.Short() {
+		list = []string{gnarks[0], gnarks[len(gnarks)-1]}
+	}
+	for _, version := range list {
+		t.Run(version, func(t *testing.T) {
+			program := w.build(t, w.gnarkProgram(t, version), w.toolexec())
+			modules, err := exec.Command("go", "version", "-m", program).CombinedOutput()
+			if err != nil || !strings.Contains(string(modules), gnarkModule+"\t"+version+"\t") {
+				t.Errorf("the program's modules: %v\n%s", err, modules)
+			}
+			if !w.hasProvers(t, program) {
+				t.Error("the program is linked without provers")
+			}
+			calls := 0
+			for _, backend := range []string{"cpu", "plugin:cpu"} {
+				t.Run(backend, func(t *testing.T) { calls = w.proves(t, program, backend) })
+			}
+			t.Run("stock", func(t *testing.T) { w.provesAsStock(t, program) })
+			w.record(t, gnarkModule, version, proverCases, calls)
+		})
+	}
+}
+
+// proverCases prove.
+const proverCases = "groth16 plonk keys options beside wrong"
+
+// proves runs the cases of a program that prove, and has pippin answer all of them. It returns how many calls there were.
+func (w *workshop) proves(t *testing.T, program, backend string) (answered int) {
+	t.Helper()
+	if strings.HasPrefix(backend, "plugin:") && runtime.GOOS != "linux" {
+		t.Skip("plugins run on Linux only")
+	}
+	trace, stderr, err := w.run(t, program, proverCases, "PIPPIN_BACKEND="+backend, "PIPPIN_WEAVE_THRESHOLD=0", "PIPPIN_WEAVE_STRICT=1")
+	if err != nil || stderr != "" {
+		t.Fatal(err, stderr)
+	}
+	calls, resident := map[string]int{}, map[string]int{}
+	for _, a := range trace {
+		if a.Backend != backend {
+			t.Fatalf("answered by %+v", a)
+		}
+		if !strings.Contains(a.Call, ".") {
+			continue // an MSM of gnark's verifier, a key in Lagrange form
+		}
+		answered++
+		calls[a.Call]++
+		if a.Bases == "resident" {
+			resident[a.Call]++
+		}
+		if a.Constraints == 0 {
+			t.Errorf("%+v", a)
+		}
+	}
+	for _, system := range []string{"groth16", "plonk"} {
+		for call, want := range map[string]int{
+			".Setup":    4 + 4 + 1 + 4 + 1, // of each case, a curve each
+			".Prove":    4*3 + 4*2 + 1 + 4*2,
+			".ReadFrom": 4 * 2,
+		} {
+			if got := calls[system+call]; got != want {
+				t.Errorf("%d calls of %s%s, want %d", got, system, call, want)
+			}
+		}
+		if got := resident[system+".Prove"]; got < 4*2 {
+			t.Errorf("%s: %d proofs with resident keys", system, got)
+		}
+	}
+	t.Log(calls, resident)
+	return answered
+}
+
+// provesAsStock has keys and proofs be the same as gnark's when pippin makes them, and be gnark's where no backend is
+// named or none can be opened.
+func (w *workshop) provesAsStock(t *testing.T, program string) {
+	digest := func(calls int, env ...string) string {
+		t.Helper()
+		trace, stderr, err := w.run(t, program, "digest", append(env, "PIPPIN_WEAVE_THRESHOLD=0")...)
+		if err != nil {
+			t.Fatal(err, stderr)
+		}
+		got := 0
+		for _, a := range trace {
+			if strings.Contains(a.Call, ".") {
+				got++
+			}
+		}
+		if got != calls {
+			t.Errorf("%v: %d calls answered, want %d", env, got, calls)
+		}
+		_, d, ok := strings.Cut(stderr, "digest ")
+		if !ok {
+			t.Fatalf("%v: %s", env, stderr)
+		}
+		return d
+	}
+	stock := digest(0, "PIPPIN_BACKEND=none")
+	for env, calls := range map[string]int{
+		"": 0, "plugin:nobody-has-this": 0, "cpu": 2 * 4 * 2, "plugin:cpu": 2 * 4 * 2,
+	} {
+		if strings.HasPrefix(env, "plugin:cpu") && runtime.GOOS != "linux" {
+			continue
+		}
+		if got := digest(calls, "PIPPIN_BACKEND="+env); got != stock {
+			t.Errorf("%q: another digest than gnark's", env)
+		}
+	}
+}
+
+// TestMSMsAlone weaves a program whose gnark is older than the provers are for: one line says so, and its MSMs are
+// answered.
+func TestMSMsAlone(t *testing.T) {
+	w := shop(t)
+	const version = "v0.12.0"
+	program, said := w.buildSaying(t, w.gnarkProgram(t, version), w.toolexec())
+	var lines []string
+	for line := range strings.Lines(said) {
+		if !strings.HasPrefix(line, "#") { // the package, by the go command
+			lines = append(lines, line)
+		}
+	}
+	const begins = "msm weave: MSMs are woven, the provers stay gnark's: "
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], begins) || !strings.Contains(said, version) {
+		t.Errorf("%q", said)
+	}
+	if w.hasProvers(t, program) {
+		t.Error("it is linked with provers")
+	}
+	trace, stderr, err := w.run(t, program, "groth16 plonk", "PIPPIN_BACKEND=cpu", "PIPPIN_WEAVE_THRESHOLD=0", "PIPPIN_WEAVE_STRICT=1")
+	if err != nil || stderr != "" || len(trace) == 0 {
+		t.Fatal(err, stderr, len(trace))
+	}
+	for _, a := range trace {
+		if a.Call != "" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// TestDefaultProfile builds a program with a profile that the go command finds by itself.
+func TestDefaultProfile(t *testing.T) {
+	w := shop(t)
+	module := w.module(t)
+	w.write(t, filepath.Join(module, "default.pgo"), "")
+	w.answers(t, w.build(t, module, w.toolexec()), "cpu", "msm")
 }
 
 // TestFlags builds with flags that change every package's identity.

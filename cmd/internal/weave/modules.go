@@ -104,20 +104,22 @@ func (t *tool) modulesWithPippin(o outer) (path string, ok bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	key := hex.EncodeToString(sha256sum(runtime.Version(), string(text), string(sums)))[:32]
+	proves := namesGnark(program)
+	key := hex.EncodeToString(sha256sum(runtime.Version(), string(text), string(sums), fmt.Sprint(proves)))[:32]
 	dir := filepath.Join(env.GOCACHE, "pippin-weave", key)
 	path = filepath.Join(dir, "go.mod")
 	if isModule(dir) {
 		return path, true, nil
 	}
-	return path, true, t.writeModules(o, dir, program, has, sums)
+	return path, true, t.writeModules(o, dir, program, has, sums, proves)
 }
 
 // writeModules writes a go.mod whose requirements are the program's and
 // pippin's, and its go.sum, into a folder. The files appear when they are complete.
 // Every requirement of a module for another version of one that the program has
 // is excluded: then the go command overlooks it.
-func (t *tool) writeModules(o outer, dir string, f *modfile.File, versions map[string]string, sums []byte) error {
+// Where the program proves, the files have what its provers need too, or, where that is not to be had, not.
+func (t *tool) writeModules(o outer, dir string, f *modfile.File, versions map[string]string, sums []byte, proves bool) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return err
 	}
@@ -160,6 +162,19 @@ func (t *tool) writeModules(o outer, dir string, f *modfile.File, versions map[s
 	}
 	// Sums that neither has are added, and versions stay, or this fails.
 	o.flags = append(o.without("mod", "modfile"), "-mod=mod", "-modfile="+at)
+	if err := t.complete(o, at, versions); err != nil {
+		return err
+	}
+	if proves {
+		if err := t.completeForProvers(o, at, versions); err != nil {
+			return err
+		}
+	}
+	return placeModule(work, dir)
+}
+
+// complete adds to a go.mod and the go.sum beside it what weave/auto needs.
+func (t *tool) complete(o outer, at string, versions map[string]string) error {
 	if _, err := t.sources(o); err != nil {
 		return err
 	}
@@ -172,7 +187,33 @@ func (t *tool) writeModules(o outer, dir string, f *modfile.File, versions map[s
 			return fmt.Errorf("pippin needs %s %s, and the program has %s", r.Mod.Path, r.Mod.Version, want)
 		}
 	}
-	return placeModule(work, dir)
+	return nil
+}
+
+// completeForProvers does what complete does for weave/auto with the provers. Where they do not fit the
+// program, it leaves the files as they were.
+func (t *tool) completeForProvers(o outer, at string, versions map[string]string) error {
+	was := map[string][]byte{}
+	for _, name := range moduleFiles {
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(at), name))
+		if err != nil {
+			return err
+		}
+		was[name] = b
+	}
+	tagged, err := t.tagged(o)
+	if err != nil {
+		return err
+	}
+	if t.complete(tagged, at, versions) == nil {
+		return nil
+	}
+	for name, b := range was {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(at), name), b, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // moduleFiles are the files of a module in the build cache, the one that is placed

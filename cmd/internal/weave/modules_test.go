@@ -79,12 +79,40 @@ func TestPackagedSources(t *testing.T) {
 			t.Errorf("%s: %d packages of this module", goos, ours)
 		}
 	}
+	for _, s := range proversSources(t) {
+		for _, name := range append(s.GoFiles, s.SFiles...) {
+			if at := filepath.Join(packaged, strings.TrimPrefix(s.ImportPath, Module), name); !isFile(at) {
+				t.Errorf("there is no %s", at)
+			}
+		}
+		if len(s.EmbedFiles)+len(s.CFiles)+len(s.HFiles)+len(s.SysoFiles) > 0 {
+			t.Errorf("%s has files that are not copied", s.ImportPath)
+		}
+	}
 	if err := write(filepath.Join(packaged, "cmd", "internal", "weave", "text.go"), []byte("package weave\n")); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := w.modulesWithPippin(program); err == nil || !strings.Contains(err.Error(), "was not built from the pippin in "+packaged) {
 		t.Error(err)
 	}
+}
+
+// proversSources lists this module's packages that weave/auto needs with the provers.
+func proversSources(t *testing.T) (ours []source) {
+	t.Helper()
+	list, err := (&tool{Options: options(os.Stdout, "msm", "weave")}).sources(outer{flags: []string{"-tags=" + proversTag}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if strings.HasPrefix(s.ImportPath, Module+"/") {
+			ours = append(ours, s)
+		}
+	}
+	if len(ours) < 20 {
+		t.Fatalf("%d packages with the provers", len(ours))
+	}
+	return ours
 }
 
 // TestDamagedModules removes files of the module that lies in the build cache for a

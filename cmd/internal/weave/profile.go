@@ -7,44 +7,36 @@ import (
 	"strings"
 )
 
-var errProfile = errors.New("package main has a default.pgo: name it (-pgo=PATH/default.pgo), or do without (-pgo=off)")
+var errProfile = errors.New("package main is compiled with a profile that was not found beside it: " +
+	"name it (-pgo=PATH/default.pgo), or do without (-pgo=off)")
 
-// checkProfiles refuses programs with a profile that the go command finds by
-// itself, beside package main: for that, it compiles dependencies in a way that
-// cannot be asked for.
-func (t *tool) checkProfiles(o outer) error {
-	inherited := outer{flags: strings.Fields(t.getenv("GOFLAGS"))}
-	if p := cmp.Or(o.value("pgo"), inherited.value("pgo"), "auto"); p != "auto" {
-		return nil
-	}
-	flags := append(o.flags[:len(o.flags):len(o.flags)], "-find", "-f", "{{if eq .Name \"main\"}}{{.Dir}}{{end}}", "--")
-	out, err := t.goList(outer{dir: o.dir, flags: flags}, o.packages...)
+// profile returns the default.pgo beside the package main of this step, or "". The go command compiles what that
+// package needs with it, as if it were named; so the same packages are built for weave/auto when it is.
+func (t *tool) profile(o outer) (string, error) {
+	flags, err := t.goFlags(o)
 	if err != nil {
-		return nil // the go command will say so, or foundProfile sees it later
+		return "", err
 	}
-	for dir := range strings.Lines(string(out)) {
-		if dir = strings.TrimSpace(dir); dir != "" && isFile(filepath.Join(dir, "default.pgo")) && t.hasCurves(o, dir) {
-			return errProfile
+	if p := cmp.Or(o.value("pgo"), flags.value("pgo"), "auto"); p != "auto" {
+		return "", nil
+	}
+	of, _, _ := strings.Cut(t.getenv("TOOLEXEC_IMPORTPATH"), " ")
+	of = strings.TrimSuffix(of, ".test") // the program of a package's tests has the profile of the package
+	asked := []string{of}
+	if of == "command-line-arguments" {
+		asked = o.packages // files
+	}
+	out, err := t.goList(o, append([]string{"-find", "-f", "{{.ImportPath}}\t{{.Dir}}", "--"}, asked...)...)
+	if err == nil {
+		for line := range strings.Lines(string(out)) {
+			pkg, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			if at := filepath.Join(dir, "default.pgo"); pkg == of && isFile(at) {
+				return at, nil
+			}
 		}
 	}
-	return nil
-}
-
-// hasCurves reports whether the package in a folder depends on one of a curve.
-func (t *tool) hasCurves(o outer, dir string) bool {
-	out, err := t.goList(o, "-deps", "-f", "{{.ImportPath}}", "--", dir)
-	if err != nil {
-		return false
+	if t.flag("-pgoprofile") != "" {
+		return "", errProfile
 	}
-	for pkg := range strings.Lines(string(out)) {
-		if isCurve(strings.TrimSpace(pkg)) {
-			return true
-		}
-	}
-	return false
-}
-
-// foundProfile reports whether the compiler was given such a profile.
-func (t *tool) foundProfile(o outer) bool {
-	return t.flag("-pgoprofile") != "" && cmp.Or(o.value("pgo"), "auto") == "auto"
+	return "", nil
 }

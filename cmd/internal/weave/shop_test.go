@@ -70,9 +70,7 @@ func (w *workshop) module(t *testing.T) (dir string) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "prover"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, "snark.go")); err != nil {
-		t.Fatal(err)
-	}
+	w.without(t, dir, snarkFiles...)
 	text := "module example.com/prover\n\ngo 1.26.0\n\nrequire (\n"
 	for _, needs := range []string{"github.com/consensys/gnark-crypto", "github.com/bits-and-blooms/bitset", "golang.org/x/sys"} {
 		version, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", needs).Output()
@@ -90,6 +88,41 @@ func (w *workshop) module(t *testing.T) (dir string) {
 	return dir
 }
 
+// snarkFiles are those of the program that need gnark.
+var snarkFiles = []string{"snark.go", "proofs.go"}
+
+// without takes files out of a module, and what they have cases of.
+func (w *workshop) without(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hasProvers reports whether a program is linked with pippin's provers.
+func (w *workshop) hasProvers(t *testing.T, program string) bool {
+	t.Helper()
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(text, []byte("pippin/prover/groth16.Prove"))
+}
+
+// addSNARKs adds to a module what proves by gnark.
+func (w *workshop) addSNARKs(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range append(names, snarkFiles...) {
+		b, err := os.ReadFile(filepath.Join("testdata", "prover", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(t, filepath.Join(dir, name), string(b))
+	}
+}
+
 func (w *workshop) write(t *testing.T, path, text string) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -103,21 +136,38 @@ func (w *workshop) write(t *testing.T, path, text string) {
 
 // goCommand runs the go command without cgo.
 func (w *workshop) goCommand(dir string, args ...string) error {
+	_, err := w.goSaying(dir, args...)
+	return err
+}
+
+// goSaying does what goCommand does and returns what is printed.
+func (w *workshop) goSaying(dir string, args ...string) (string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
-	return nil
+	return string(out), err
 }
 
 func (w *workshop) toolexec() string {
 	return "-toolexec='" + filepath.Join(w.dir, "bin", "msm-weave") + "'"
 }
 
-// build builds a module's program, and sees to it that the module stays as it is.
+// build builds a module's program, and sees to it that the module stays as it is and nothing is printed.
 func (w *workshop) build(t *testing.T, module string, flags ...string) (program string) {
+	t.Helper()
+	program, said := w.buildSaying(t, module, flags...)
+	if said != "" {
+		t.Errorf("go build says %q", said)
+	}
+	return program
+}
+
+// buildSaying does what build does and returns what is printed.
+func (w *workshop) buildSaying(t *testing.T, module string, flags ...string) (program, said string) {
 	t.Helper()
 	files := func() (all string) {
 		for _, name := range []string{"go.mod", "go.sum"} {
@@ -131,19 +181,20 @@ func (w *workshop) build(t *testing.T, module string, flags ...string) (program 
 	}
 	before := files()
 	program = filepath.Join(t.TempDir(), "program")
-	if err := w.goCommand(module, append(append([]string{"build"}, flags...), "-o", program, ".")...); err != nil {
+	said, err := w.goSaying(module, append(append([]string{"build"}, flags...), "-o", program, ".")...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if files() != before {
 		t.Error("go.mod or go.sum has changed")
 	}
-	return program
+	return program, said
 }
 
 // answer is a line of the trace.
 type answer struct {
 	Call, Curve, Group, Backend, Bases string
-	Points                             int
+	Points, Constraints                int
 }
 
 // run runs a program on a backend, and answers its trace and the error output.

@@ -107,11 +107,11 @@ func (f *file) changed() ([]byte, error) {
 	return append(out, f.source[at:]...), nil
 }
 
-// method returns the declaration of MultiExp with the given receiver, as text, or nil.
-func (f *file) method(receiver string) *ast.FuncDecl {
+// method returns the declaration of a method with the given receiver, as text, or nil.
+func (f *file) method(receiver, name string) *ast.FuncDecl {
 	for _, d := range f.tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if ok && fn.Name.Name == multiExp && fn.Recv != nil && len(fn.Recv.List) == 1 && fn.Body != nil &&
+		if ok && fn.Name.Name == name && fn.Recv != nil && len(fn.Recv.List) == 1 && fn.Body != nil &&
 			types.ExprString(fn.Recv.List[0].Type) == receiver {
 			return fn
 		}
@@ -165,7 +165,7 @@ func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byt
 			if aside {
 				found[g] = true
 			}
-			if fn := f.method("*" + g + "Jac"); fn != nil {
+			if fn := f.method("*"+g+"Jac", multiExp); fn != nil {
 				if err := f.checkSignature(fn, g); err != nil {
 					return nil, "", err
 				}
@@ -173,7 +173,7 @@ func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byt
 				f.renameCalls(fn.Body)
 				found[g+"Jac"] = true
 			}
-			if fn := f.method("*" + g + "Affine"); fn != nil {
+			if fn := f.method("*"+g+"Affine", multiExp); fn != nil {
 				if n := (&file{fset: f.fset}).renameCalls(fn.Body); n != 1 {
 					return nil, "", fmt.Errorf("%s: MultiExp of %sAffine does not rely on that of %sJac", f.at(fn), g, g)
 				}
@@ -227,7 +227,7 @@ func (f *file) checkSignature(fn *ast.FuncDecl, group string) error {
 // checkType compares the type of a declaration with the one that the hook has.
 func (f *file) checkType(fn *ast.FuncDecl, name, want string) error {
 	if got := types.ExprString(fn.Type); got != want {
-		return fmt.Errorf("%s: %s is %s, not %s as in gnark-crypto %s to %s", f.at(fn), name, got, want, oldestVersion, newestVersion)
+		return fmt.Errorf("%s: %s is %s, not %s as in the versions that were tried", f.at(fn), name, got, want)
 	}
 	return nil
 }
@@ -303,12 +303,12 @@ func weaveCPU(names []string, _ func(...string) bool) (changed map[int][]byte, a
 
 // weaveAuto makes weave/auto install the hooks.
 func weaveAuto(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
-	needs := []string{Module + "/msm", Module + "/weave/internal/hook"}
+	needs := []string{Module + "/msm", hookPackage}
 	for curve := range curves {
 		needs = append(needs, gnarkCrypto+"/"+curve)
 	}
 	if !has(needs...) {
 		return nil, "", errors.New("it does not import what is woven in: msm and the module's pippin are of different versions")
 	}
-	return nil, autoText, nil
+	return nil, autoText(has(proversPackage)), nil
 }

@@ -1,6 +1,11 @@
 package weave
 
-import "strings"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // The files that are added to packages.
 
@@ -9,7 +14,33 @@ const mainText = `package main
 import _ "` + autoPackage + `"
 `
 
-const autoText = `package auto
+// autoText returns the function of weave/auto that installs the hooks, with or without those of the provers.
+func autoText(proves bool) string {
+	if !proves {
+		return autoMSMs
+	}
+	imports := "\t\"" + gnarkCrypto + "\"\n\t\"" + proversPackage + "\"\n"
+	var install strings.Builder
+	install.WriteString("\tif !r.Proves() {\n\t\treturn\n\t}\n")
+	for _, name := range slices.Sorted(maps.Keys(systems)) {
+		at, title := gnarkModule+"/backend/"+name, strings.ToUpper(name[:1])+name[1:]
+		imports += "\t\"" + at + "\"\n"
+		fmt.Fprintf(&install, "\t%s.PippinWeave(provers.Prove%s(r), provers.Setup%s(r))\n", name, title, title)
+		for _, curve := range slices.Sorted(maps.Keys(curves)) {
+			alias := name + "_" + curves[curve]
+			imports += "\t" + alias + " \"" + at + "/" + curve + "\"\n"
+			fmt.Fprintf(&install, "\t%s.PippinWeave(provers.Read%s[%s.ProvingKey](r, ecc.%s))\n", alias, title, alias,
+				strings.ToUpper(strings.ReplaceAll(curve, "-", "_")))
+		}
+	}
+	return strings.NewReplacer(
+		"\t\""+hookPackage+"\"\n", "\t\""+hookPackage+"\"\n"+imports,
+		"hook.FromEnvironment()", "provers.FromEnvironment()",
+		"\n}\n", "\n"+install.String()+"}\n",
+	).Replace(autoMSMs)
+}
+
+const autoMSMs = `package auto
 
 import (
 	"` + gnarkCrypto + `/bls12-377"
@@ -17,7 +48,7 @@ import (
 	"` + gnarkCrypto + `/bn254"
 	"` + gnarkCrypto + `/bw6-761"
 	"` + Module + `/msm"
-	"` + Module + `/weave/internal/hook"
+	"` + hookPackage + `"
 )
 
 func init() {
@@ -124,6 +155,102 @@ func ToLagrangeG1(coeffs []curve.G1Affine) ([]curve.G1Affine, error) {
 		return points, err
 	}
 	return pippinStockToLagrangeG1(coeffs)
+}
+`
+}
+
+// systemTexts are the hooks of the packages that programs call, by their names.
+var systemTexts = map[string]string{
+	"groth16": callsText("groth16", "", "r1cs constraint.ConstraintSystem", "r1cs"),
+	"plonk": callsText("plonk", "\t\""+gnarkCryptoModule+"/kzg\"\n",
+		"ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS", "ccs, srs, srsLagrange"),
+}
+
+// callsText returns the hooks of a proof system's package, whose Setup has the parameters and the arguments that
+// are given.
+func callsText(pkg, imports, parameters, arguments string) string {
+	return strings.NewReplacer("PKG", pkg, "IMPORTS", imports, "PARAMETERS", parameters, "ARGUMENTS", arguments).Replace(`package PKG
+
+import (
+IMPORTS	"` + gnarkModule + `/backend"
+	"` + gnarkModule + `/backend/witness"
+	"` + gnarkModule + `/constraint"
+)
+
+// PippinWeave installs what Prove and Setup ask first. A hook answers neither a result nor an error where the stock
+// function is to compute.
+func PippinWeave(
+	prove func(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts []backend.ProverOption) (Proof, error),
+	setup func(PARAMETERS) (ProvingKey, VerifyingKey, error),
+) {
+	pippinProve, pippinSetup = prove, setup
+	close(pippinWoven)
+}
+
+// The hooks may be read once pippinWoven is closed: this package imports nothing that is atomic.
+var (
+	pippinWoven = make(chan struct{})
+	pippinProve func(constraint.ConstraintSystem, ProvingKey, witness.Witness, []backend.ProverOption) (Proof, error)
+	pippinSetup func(PARAMETERS) (ProvingKey, VerifyingKey, error)
+)
+
+// Prove returns a proof, from pippin's prover where that answers and else from the stock function.
+func Prove(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...backend.ProverOption) (Proof, error) {
+	select {
+	case <-pippinWoven:
+		if proof, err := pippinProve(ccs, pk, fullWitness, opts); proof != nil || err != nil {
+			return proof, err
+		}
+	default:
+	}
+	return pippinStockProve(ccs, pk, fullWitness, opts...)
+}
+
+// Setup returns keys, from pippin's set-up where that answers and else from the stock function.
+func Setup(PARAMETERS) (ProvingKey, VerifyingKey, error) {
+	select {
+	case <-pippinWoven:
+		if pk, vk, err := pippinSetup(ARGUMENTS); pk != nil || err != nil {
+			return pk, vk, err
+		}
+	default:
+	}
+	return pippinStockSetup(ARGUMENTS)
+}
+`)
+}
+
+// keyText returns the hook of a curve's package of a proof system.
+func keyText(pkg string) string {
+	return `package ` + pkg + `
+
+import "io"
+
+// PippinWeave installs what ReadFrom of a proving key asks first. The hook answers a reader of the same bytes where the
+// stock method is to read them.
+func PippinWeave(read func(pk *ProvingKey, r io.Reader) (stock io.Reader, n int64, err error)) {
+	pippinRead = read
+	close(pippinWoven)
+}
+
+// The hook may be read once pippinWoven is closed.
+var (
+	pippinWoven = make(chan struct{})
+	pippinRead  func(*ProvingKey, io.Reader) (io.Reader, int64, error)
+)
+
+// ReadFrom reads a key, by pippin where that answers and else by the stock method.
+func (pk *ProvingKey) ReadFrom(r io.Reader) (int64, error) {
+	select {
+	case <-pippinWoven:
+		stock, n, err := pippinRead(pk, r)
+		if stock == nil {
+			return n, err
+		}
+		r = stock
+	default:
+	}
+	return pk.pippinStockReadFrom(r)
 }
 `
 }

@@ -23,6 +23,9 @@ func TestWoven(t *testing.T) {
 	if err != nil || strings.Contains(string(modules), "consensys/gnark\t") {
 		t.Errorf("the program's modules: %v\n%s", err, modules)
 	}
+	if w.hasProvers(t, program) {
+		t.Error("a program without gnark is linked with provers")
+	}
 	t.Run("cpu", func(t *testing.T) { w.answers(t, program, "cpu", someCases) })
 	t.Run("plugin", func(t *testing.T) { w.answers(t, program, "plugin:cpu", someCases) })
 	t.Run("threshold", func(t *testing.T) { w.threshold(t, program) })
@@ -118,10 +121,6 @@ func TestRefusedAtOnce(t *testing.T) {
 		prepare func(t *testing.T, module string)
 		says    string
 	}{
-		"default.pgo": {
-			prepare: func(t *testing.T, module string) { w.write(t, filepath.Join(module, "default.pgo"), "") },
-			says:    "default.pgo",
-		},
 		"vendor": {
 			prepare: func(t *testing.T, module string) {
 				if err := w.goCommand(module, "mod", "vendor"); err != nil {

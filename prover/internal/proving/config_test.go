@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	gnark "github.com/consensys/gnark/backend"
@@ -62,9 +63,15 @@ func TestGivenNoEngine(t *testing.T) {
 		}
 		k.Close()
 	}
+	var bypassed atomic.Int32
 	open := func(inProcess bool) *engine.Engine {
 		t.Helper()
 		e, err := engine.New(t.Context(), engine.Config{
+			OnEvent: func(ev engine.Event) {
+				if ev.Kind == engine.EventBypassed && strings.Contains(ev.String(), "given no engine") {
+					bypassed.Add(1)
+				}
+			},
 			Open: func(context.Context, string) (backend.Backend, error) {
 				return &placed{inProcess: inProcess, done: make(chan struct{})}, nil
 			},
@@ -89,7 +96,10 @@ func TestGivenNoEngine(t *testing.T) {
 		t.Errorf("it is said %d times: %s", n, &said)
 	}
 	warnHere = sync.Once{}
-	other.Close()
+	other.Close() // after its events
+	if n := bypassed.Load(); n != 1 {
+		t.Errorf("%d events say it", n)
+	}
 	if load(nil); strings.Count(said.String(), "pippin.Use") != 1 {
 		t.Error("it is said of an engine that is closed")
 	}

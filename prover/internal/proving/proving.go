@@ -151,15 +151,19 @@ type Key[P any] struct {
 	calls Calls
 }
 
+// errNoEngine is why this process computes a proof while an engine computes elsewhere.
+var errNoEngine = errors.New("this process computes a proof, since its prover was given no engine, " +
+	"while one is open: pippin.Use gives it to all provers, Use of a prover's package to that one")
+
 // Load loads a key into an engine; a nil engine is that of pippin.Use, or one in this process. Of
-// the latter a line of the log says, once, if there is an engine that computes elsewhere.
+// the latter a line of the log and an event of the engine say, once, if there is one that computes elsewhere.
 func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P],
 	load func(context.Context, *engine.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
-	if name := inuse.Elsewhere(); engine == nil && inuse.Engine() == nil && name != "" {
+	if other := inuse.Elsewhere(); engine == nil && inuse.Engine() == nil && other != nil {
 		warnHere.Do(func() {
 			log := logger.Logger()
-			log.Warn().Str("engine", name).Msg("this process computes a proof, since its prover was given no engine, " +
-				"while one is open: pippin.Use gives it to all provers, Use of a prover's package to that one")
+			log.Warn().Str("engine", other.Backend()).Msg(errNoEngine.Error())
+			other.Bypassed(errNoEngine)
 		})
 	}
 	k := &Key[P]{opts: o}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -28,11 +29,13 @@ const maxTasks = 1024
 // Runtime answers the MSMs of a process. Safe for concurrent use.
 type Runtime struct {
 	o    Options
+	asks bool // a backend is named, so that proofs are not left to gnark
 	once sync.Once
 	live *opened
 	err  error // of opening it
 
-	mu     sync.Mutex // for Trace and Report too
+	loads  atomic.Int64 // sets of bases that the engine was given
+	mu     sync.Mutex   // for Trace and Report too
 	counts map[string]int
 }
 
@@ -48,7 +51,8 @@ func New(o Options) *Runtime {
 	if o.Threshold == 0 {
 		o.Threshold = engine.DefaultThreshold
 	}
-	if o.Backend == "" {
+	asks := o.Backend != ""
+	if !asks {
 		o.Backend = "cpu"
 	}
 	if o.Idle == 0 {
@@ -57,7 +61,7 @@ func New(o Options) *Runtime {
 	if o.Report == nil {
 		o.Report = func(string) {}
 	}
-	return &Runtime{o: o, counts: map[string]int{}}
+	return &Runtime{o: o, asks: asks, counts: map[string]int{}}
 }
 
 // Close closes the engine. The runtime declines every call afterwards, or fails
@@ -94,7 +98,10 @@ func (r *Runtime) open() (*opened, error) {
 		if r.o.Strict {
 			fallbacks = []string{engine.NoFallback}
 		}
-		cfg := engine.Config{Open: r.o.Open, Backend: r.o.Backend, Fallbacks: fallbacks, OnEvent: func(ev engine.Event) { r.event(e, ev) }}
+		cfg := engine.Config{
+			Open: r.o.Open, Backend: r.o.Backend, Fallbacks: fallbacks,
+			OnEvent: func(ev engine.Event) { r.event(e, ev) }, Observer: (*loads)(&r.loads),
+		}
 		if !r.o.Unknown {
 			cfg.Known = []engine.Known{known.Known()}
 		}
@@ -105,6 +112,9 @@ func (r *Runtime) open() (*opened, error) {
 		}
 		e.cache.init(r.limit(e.Engine), r.o.Idle)
 		r.live = e
+		if r.o.Opened != nil {
+			r.o.Opened(e.Engine)
+		}
 	})
 	return r.live, r.err
 }
@@ -234,8 +244,9 @@ func milliseconds(since time.Time) float64 { return float64(time.Since(since).Mi
 type line struct {
 	Call    call    `json:"call,omitempty"`
 	Curve   string  `json:"curve"`
-	Group   string  `json:"group"`
-	Points  int     `json:"points"`
+	Group   string  `json:"group,omitempty"`
+	Points  int     `json:"points,omitempty"`
+	Size    int     `json:"constraints,omitempty"`
 	Backend string  `json:"backend"` // which answered
 	Bases   state   `json:"bases,omitempty"`
 	MS      float64 `json:"ms"`

@@ -629,7 +629,7 @@ func TestFromEnv(t *testing.T) {
 				}
 			}
 			return ""
-		})
+		}, cpu.New)
 	}
 	o, err := read("PIPPIN_BACKEND=cuda", "PIPPIN_WEAVE_THRESHOLD=77", "PIPPIN_WEAVE_CACHE=3GiB",
 		"PIPPIN_WEAVE_IDLE=90s", "PIPPIN_WEAVE_STRICT=1")

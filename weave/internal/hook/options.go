@@ -23,7 +23,9 @@ type Options struct {
 	Backend string
 	// Open opens backends. It is required.
 	Open engine.Opener
-	// Threshold is the number of points below which the hook declines: 0 is
+	// Opened is called with the engine when it is open. nil is nothing.
+	Opened func(*engine.Engine)
+	// Threshold is the number of points, or of constraints, below which the hook declines: 0 is
 	// engine.DefaultThreshold, negative declines only empty sums.
 	Threshold int
 	// Cache bounds the bytes of resident bases: 0 is half of the memory of the
@@ -54,12 +56,17 @@ const none = "none"
 
 // FromEnvironment makes the Runtime that the environment asks for, nil for
 // none. A setting that is wrong is reported, and then every call declines, or
-// fails with PIPPIN_WEAVE_STRICT.
-func FromEnvironment() *Runtime {
-	o, err := fromEnv(os.Getenv)
+// fails with PIPPIN_WEAVE_STRICT. In this process it has the CPU's MSMs alone.
+func FromEnvironment() *Runtime { return FromEnvironmentWith(cpu.New, nil) }
+
+// FromEnvironmentWith does what FromEnvironment does with another backend "cpu". opened is called with the
+// engine when it is open.
+func FromEnvironmentWith(cpu func() backend.Backend, opened func(*engine.Engine)) *Runtime {
+	o, err := fromEnv(os.Getenv, cpu)
 	if err == nil && o.Backend == none {
 		return nil
 	}
+	o.Opened = opened
 	o.Report = func(line string) { fmt.Fprintln(os.Stderr, "pippin:", line) }
 	r := New(o)
 	if err != nil {
@@ -69,7 +76,7 @@ func FromEnvironment() *Runtime {
 }
 
 // fromEnv reads the variables that package auto documents.
-func fromEnv(getenv func(string) string) (o Options, err error) {
+func fromEnv(getenv func(string) string, cpu func() backend.Backend) (o Options, err error) {
 	bad := func(name, wants string) error {
 		return fmt.Errorf("%w: %s is %q, want %s", backend.ErrInvalidInput, name, getenv(name), wants)
 	}
@@ -88,7 +95,7 @@ func fromEnv(getenv func(string) string) (o Options, err error) {
 		return o, bad("PIPPIN_WEAVE_KNOWN", "0 or 1")
 	}
 	o.Backend = getenv("PIPPIN_BACKEND")
-	o.Open = opener.New(inProcess, plugin.Spec{
+	o.Open = opener.New(map[string]func() backend.Backend{"cpu": cpu}, plugin.Spec{
 		Search: plugin.Search{Dirs: filepath.SplitList(getenv("PIPPIN_PLUGIN_DIR")), Path: getenv("PATH")},
 	})
 	if v := getenv("PIPPIN_WEAVE_THRESHOLD"); v != "" {
@@ -123,9 +130,6 @@ func fromEnv(getenv func(string) string) (o Options, err error) {
 	}
 	return o, nil
 }
-
-// inProcess is the backends that a woven program is linked with.
-var inProcess = map[string]func() backend.Backend{"cpu": cpu.New}
 
 // parseBytes reads a size in bytes, or with the unit KiB, MiB, GiB or TiB.
 func parseBytes(s string) (int64, error) {

@@ -11,6 +11,8 @@ import (
 
 const srsSize = 600
 
+func init() { cases["kzg"] = kzgCase }
+
 func kzgCase() error {
 	s381, err := kzg381.NewSRS(srsSize, big.NewInt(424242))
 	if err != nil {

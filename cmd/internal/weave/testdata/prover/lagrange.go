@@ -12,6 +12,8 @@ import (
 	kzg254 "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
 )
 
+func init() { cases["lagrange"] = lagrangeCase }
+
 // lagrangeCase compares ToLagrangeG1 of keys with a known tau with the points L_i(tau) G,
 // and has a length that is no power of two be refused.
 func lagrangeCase() error {

@@ -1,6 +1,7 @@
 // Command prover is a program that knows nothing of pippin: MSMs in every
-// group, and proofs, which snark.go adds: without it, it needs gnark-crypto only.
-// The tests build it stock and woven.
+// group, keys, and proofs. Its other files have the cases; a program without one of them
+// does without its cases, and without snark.go it needs gnark-crypto only. The tests build it
+// stock and woven.
 //
 //	prover CASE...
 //
@@ -13,17 +14,7 @@ import (
 	"os"
 )
 
-var cases = map[string]func() error{
-	"msm":        msmCase,
-	"errors":     errorsCase,
-	"mutate":     mutateCase,
-	"parts":      partsCase,
-	"gc":         gcCase,
-	"concurrent": concurrentCase,
-	"kzg":        kzgCase,
-	"products":   productsCase,
-	"lagrange":   lagrangeCase,
-}
+var cases = map[string]func() error{}
 
 var errWrong = errors.New("wrong result")
 

@@ -18,6 +18,11 @@ import (
 	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 )
 
+func init() {
+	cases["msm"], cases["errors"], cases["mutate"] = msmCase, errorsCase, mutateCase
+	cases["parts"], cases["gc"], cases["concurrent"] = partsCase, gcCase, concurrentCase
+}
+
 type affine[P, J, S any] interface {
 	*P
 	MultiExp([]P, []S, ecc.MultiExpConfig) (*P, error)

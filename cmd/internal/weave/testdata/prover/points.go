@@ -10,6 +10,8 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 )
 
+func init() { cases["products"] = productsCase }
+
 // productsCase compares BatchScalarMultiplication of every group with products computed
 // one by one.
 func productsCase() error {
