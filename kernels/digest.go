@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "0dee61010dcbecdc9fe087599977304fbf07bfab056b177bf9b1ca48b12d0a7b"
+const digest = "c35f557756880c7d13fd960b779a2d165bb4a8972c13bb083eac0c59a3750568"

@@ -1,19 +1,15 @@
-// direct.cu: an MSM of few points without buckets, from multiples 2^r P of every base P for
-// all bits r of a scalar. What is added up is the non-adjacent form of each scalar, in which
-// a third of the digits are not 0. Compiled for one curve, group and law.
-#include "../../block/scan.cuh"
+// direct.cu: an MSM of few points without buckets, from all multiples d 2^(c w) P of every
+// base P, for each window w of c bits and each size d of a digit. So a digit is one addition.
+// Compiled for one curve, group and law.
 #include "../../warp/quads.cuh"
-#include "group.cuh"
+#include "windows.cuh"
 
 namespace pippin::grid {
 
-using direct_scalar = prime_field<curve::fr>;
-// msmplan knows direct_each and direct_joined: scalars of a block, and blocks whose sums are
-// added up.
-constexpr uint32_t direct_each = 4, direct_joined = warp::size;
-constexpr uint32_t direct_threads = 128, direct_bytes = 4 * direct_scalar::words, warp_quads = warp::size / 4;
-// A byte of a scalar a thread, and three times half of r fits the words of r.
-static_assert(direct_each * direct_bytes <= direct_threads && curve::fr::bits < 8 * direct_bytes);
+// msmplan knows direct_digits and direct_joined: the most digits of a block, and blocks whose
+// sums are added up.
+constexpr uint32_t direct_digits = 5120, direct_joined = warp::size;
+constexpr uint32_t direct_threads = 128, warp_quads = warp::size / 4;
 
 // XYZZ's products of 12 limbs are calls: in place the code is twice as long, and does not
 // fit what compiled kernels may take (docs/adr/0011-compiled-kernels-in-git.md).
@@ -25,15 +21,6 @@ using direct_field = std::conditional_t<(field::words > 8), cold_field, hot_fiel
 using direct_law = xyzz_law<direct_field, cold_field>;
 using direct_quad = warp::xyzz_quad<direct_field, cold_field>;
 #endif
-
-// Byte j of s.
-template <int N>
-__device__ __forceinline__ uint32_t byte_of(const mp::num<N>& s, uint32_t j) {
-  uint32_t word = 0;
-  PIPPIN_UNROLL
-  for (int w = 0; w < N; w++) word = j / 4 == (uint32_t)w ? s[w] : word;
-  return word >> j % 4 * 8 & 0xff;
-}
 
 // The sum of 1 to 32 sums, `apart` sums from one to the next, by the quads of a warp: quad
 // 0 has it. Every lane calls.
@@ -66,50 +53,46 @@ __device__ __forceinline__ void store_quad(uint32_t* to, const direct_quad::elem
   if (lane < 4) field::store_raw(to + lane * field::words, sum);
 }
 
-// scalars: n of them in gnark-crypto's layout, of which a block takes `each`, at most
-// direct_each. points: as the law has them, 2^r times base i is point r multiple + i. sums:
-// room for a sum of the law a block. come: a word for each direct_joined blocks, ~0 before.
-// out: a result of the law for each of these. bad: the least index + base of a scalar that is
-// not below r, when check.
-// Cost: a third of 2 each additions of points and 14 of sums, one after the other.
+// scalars: n of them in gnark-crypto's layout, of which a block takes `each`: at most
+// direct_digits digits. points: as the law has them; for window w of c bits, d 2^(c w) times
+// base i is point ((w << c-1) + d-1) multiple + i. sums: room for a sum of the law a block.
+// come: a word for each direct_joined blocks, ~0 before. out: a result of the law for each of
+// these. bad: the least index + base of a scalar that is not below r, when check.
+// Cost: a digit of direct_threads an addition of a point, and 14 additions of sums, one after
+// the other.
 PIPPIN_KERNEL((128), direct)
-(const uint32_t* scalars, uint64_t n, uint64_t each, const uint32_t* points, uint64_t multiple, uint32_t* sums, uint32_t* come,
- uint32_t* out, flag check, uint32_t* bad, uint64_t base) {
-  constexpr int N = direct_scalar::words;
-  __shared__ uint32_t room[direct_threads / warp::size], entries[direct_each * 4 * direct_bytes];
+(const uint32_t* scalars, uint64_t n, uint64_t each, uint64_t c, uint64_t windows, const uint32_t* points, uint64_t multiple, uint32_t* sums,
+ uint32_t* come, uint32_t* out, flag check, uint32_t* bad, uint64_t base) {
+  using fr = prime_field<curve::fr>;
+  constexpr int N = fr::words;
+  __shared__ uint32_t entries[direct_digits];  // [window][scalar]
   alignas(16) __shared__ uint32_t of_threads[direct_threads * direct_law::sum_words];
-  const uint32_t t = threadIdx.x, lane = t % warp::size, byte = t % direct_bytes, k = t / direct_bytes;
+  const uint32_t t = threadIdx.x, lane = t % warp::size;
 
-  // A scalar s > (r-1)/2 is taken as -(r-s). Bits of s and 3 s differ one place above each
-  // digit that is not 0; it is -1 where s has the bit.
-  const uint64_t i = blockIdx.x * each + k;
-  uint32_t digits = 0, minus = 0;
-  if (k < each && i < n) {
-    const static_modulus<curve::fr> r;
-    const mp::num<N> raw = load_words<N>(scalars + i * N);
-    if (check && byte == 0 && !carry::less<N>(raw, r)) atomicMin(bad, (uint32_t)(base + i));
-    mp::num<N> s = mp::from_mont(raw, r), other;
-    carry::sub_fit<N>(other.w, r, s);
-    const bool flip = carry::less<N>(other, s) != 0;
-    s = mp::select(flip, other, s);
-    const uint32_t of_s = byte_of(s, byte), of_triple = byte_of(mp::add(mp::add(s, s), s), byte);
-    digits = of_s ^ of_triple;
-    minus = flip ? of_triple : of_s;
-  }
-  uint32_t total;
-  uint32_t place = block::scan<direct_threads>((uint32_t)__popc(digits), room, total);
-  for (; digits != 0; digits &= digits - 1) {
-    const uint32_t bit = (uint32_t)__ffs((int)digits) - 1;
-    entries[place++] = (uint32_t)((8 * byte + bit - 1) * multiple + i) | (minus >> bit & 1 ? negative : 0);
-  }
+  each_digit(
+      n, (uint32_t)each, digit_shape{(uint32_t)c, (uint32_t)windows, 1},
+      [&](uint64_t i) {
+        const mp::num<N> raw = load_words<N>(scalars + i * N);
+        const static_modulus<fr::params> r;
+        if (check && !carry::less<N>(raw, r)) atomicMin(bad, (uint32_t)(base + i));
+        return raw;
+      },
+      [&](bool is, bool minus, uint32_t bucket, uint32_t w, uint32_t k) {
+        const uint32_t point = ((w << (c - 1)) + bucket) * (uint32_t)multiple + blockIdx.x * (uint32_t)each + k;
+        entries[w * (uint32_t)each + k] = is ? point | (minus ? negative : 0) : no_index;
+      });
   __syncthreads();
 
   uint32_t* const own = of_threads + t * direct_law::sum_words;
   {
     direct_law::sum sum = direct_law::zero();
+    // Neighbours have neighbouring scalars of a window, so that small scalars keep as few
+    // warps as possible.
+    const uint32_t all = (uint32_t)(each * windows);
 #pragma unroll 1
-    for (uint32_t e = t; e < total; e += direct_threads) {
+    for (uint32_t e = t; e < all; e += direct_threads) {
       const uint32_t v = entries[e];
+      if (v == no_index) continue;
       const bool is_minus = (v & negative) != 0;
       const uint32_t* const src = points + (v & ~negative) * (uint64_t)direct_law::point_words;
       direct_law::add(sum, direct_law::neg_if(is_minus, direct_law::load(src)), [&] {
