@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "c35f557756880c7d13fd960b779a2d165bb4a8972c13bb083eac0c59a3750568"
+const digest = "db0730fa3add8206ed46510d6f6cbacce2f6261d855364a11adb542024d20fd9"

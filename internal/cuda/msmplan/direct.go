@@ -43,13 +43,15 @@ func (in *Input) makingDirect(m Multiples) float64 {
 // and small.
 func (in *Input) direct() bool {
 	m := in.Multiples
-	return m.Digits > 1 && in.Count <= DirectPoints && !in.Stream && in.MSMs() == 1 && hasDirect(in.Curve.String(), in.Group.String(), m.Edwards)
+	return m.Digits > 1 && in.Count <= DirectPoints && !in.Stream && in.MSMs() == 1 &&
+		hasDirect(in.Curve.String(), in.Group.String(), m.Edwards)
 }
 
 // directPlan returns the plan without buckets. Its windows are those of the multiples.
 func (in Input) directPlan() *Plan {
 	m := &in.Multiples
-	return &Plan{Input: in, Direct: true, Width: m.Shift, Windows: Windows(in.Curve, m.Shift), Sharing: Sharing{1, m.Digits}, Chunks: []int{in.Count}}
+	windows := Windows(in.Curve, m.Shift)
+	return &Plan{Input: in, Direct: true, Width: m.Shift, Windows: windows, Sharing: Sharing{1, m.Digits}, Chunks: []int{in.Count}}
 }
 
 // DirectEach returns how many scalars a block takes: as many as fill the card once, so that few

@@ -61,8 +61,8 @@ __device__ __forceinline__ void store_quad(uint32_t* to, const direct_quad::elem
 // Cost: a digit of direct_threads an addition of a point, and 14 additions of sums, one after
 // the other.
 PIPPIN_KERNEL((128), direct)
-(const uint32_t* scalars, uint64_t n, uint64_t each, uint64_t c, uint64_t windows, const uint32_t* points, uint64_t multiple, uint32_t* sums,
- uint32_t* come, uint32_t* out, flag check, uint32_t* bad, uint64_t base) {
+(const uint32_t* scalars, uint64_t n, uint64_t each, uint64_t c, uint64_t windows, const uint32_t* points, uint64_t multiple,
+ uint32_t* sums, uint32_t* come, uint32_t* out, flag check, uint32_t* bad, uint64_t base) {
   using fr = prime_field<curve::fr>;
   constexpr int N = fr::words;
   __shared__ uint32_t entries[direct_digits];  // [window][scalar]

@@ -18,8 +18,6 @@ var spills = []struct {
 		{"pippin_bw6_761_g1_accumulate", 90, 224, 408},
 		{"pippin_bw6_761_g1_fold", 80, 300, 472},
 		{"pippin_bw6_761_g1_fold", 90, 296, 460},
-		{"pippin_bw6_761_g1_multiples", 80, 8, 24},
-		{"pippin_bw6_761_g1_multiples", 90, 120, 112},
 		{"pippin_bw6_761_g1_joins", 80, 324, 352},
 		{"pippin_bw6_761_g1_joins", 90, 332, 372},
 		{"pippin_bw6_761_g1_planes", 80, 332, 504},
@@ -222,8 +220,6 @@ var spills = []struct {
 		{"pippin_wide_power", 90, 28, 20},
 		{"pippin_wide_power_begin", 90, 12, 16},
 		{"pippin_wide_residue", 80, 4, 4},
-		{"pippin_bn254_g1_multiples", 80, 16, 32},
-		{"pippin_bn254_g1_multiples", 90, 4, 4},
 	}},
 }
 
