@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "db0730fa3add8206ed46510d6f6cbacce2f6261d855364a11adb542024d20fd9"
+const digest = "a213cb9ea7b7aaa77fc6681b388b37097e3c75c23f4b85c5a59d7b17816b21f4"

@@ -1,8 +1,6 @@
 package msmplan
 
 import (
-	"math"
-
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -81,18 +79,18 @@ func (p *Plan) layOutDirect() {
 }
 
 // adding estimates an MSM without buckets: of every thread the additions of its points, one
-// for each digit, and then three trees of sums, whose depths are 6, 2 and 6.
+// for each digit, and then three trees of sums, whose depths are 3, 6 and 6.
 func (p *Plan) adding() float64 {
 	t := &p.Params
-	const trees = 6 + 2 + 6
-	blocks := float64(p.DirectBlocks())
-	points := float64(p.Count) * float64(p.Windows)
+	const trees = 3 + 6 + 6
+	atOnce, blocks := max(t.Adding/directBlock, 1), p.DirectBlocks()
+	waves := float64((blocks-1)/atOnce + 1)
+	rounds := (p.DirectEach()*p.Windows-1)/directBlock + 1
 	sums := sumOfSums
 	if t.Quad > 0 {
 		sums *= t.Quad
 	}
-	waves := math.Ceil(blocks * directBlock / float64(max(t.Adding, directBlock)))
-	return max(points, waves*p.dependent(0, math.Ceil(points/blocks/directBlock))) + waves*p.dependent(0, trees*sums)
+	return waves * (p.dependent(float64(min(blocks, atOnce)*directBlock), float64(rounds)) + p.dependent(0, trees*sums))
 }
 
 // hasDirect reports whether a group, of points in Edwards form or not, has the kernel.

@@ -610,10 +610,10 @@ func ForSmall(curve, group string) (Small, bool) {
 
 var allSmall = map[string]Small{
 	"bn254_g1": {
-		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bn254_g1_direct", Symbol: "pippin_bn254_g1_direct", Threads: 128}},
+		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bn254_g1_direct", Symbol: "pippin_bn254_g1_direct", Threads: 128, Stack: 128}},
 	},
 	"bls12_381_g1": {
-		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_direct", Symbol: "pippin_bls12_381_g1_direct", Threads: 128}},
+		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_direct", Symbol: "pippin_bls12_381_g1_direct", Threads: 128, Stack: 272}},
 	},
 	"bls12_377_g1_edwards": {
 		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_direct", Symbol: "pippin_bls12_377_g1_edwards_direct", Threads: 128}},
