@@ -14,6 +14,7 @@ const (
 	directJoined = 32   // blocks whose sums one of them adds up: direct.cu's direct_joined
 	directBlock  = 128  // threads: direct.cu's direct_threads
 	directLeast  = 2    // digits of a thread: with fewer, most of the time is the trees that end blocks
+	directLaunch = 1.5  // what one kernel, and no more, takes beside; 2 with buckets, of one chunk
 
 	// Windows of more bits would need half a million bytes a base and more.
 	leastDirect, mostDirect = 2, 9
@@ -34,7 +35,7 @@ func (in *Input) directMultiples(c int) (Multiples, bool) {
 // inverse a point, and for each power of 2 the inverses that rows wait for.
 func (in *Input) makingDirect(m Multiples) float64 {
 	waits := float64(m.Rows / m.Digits * m.Shift)
-	return waits*inverseAdditions*0.65*float64(in.Params.Adding) + 3.5*float64(m.Rows)*float64(m.Distance)
+	return waits*inverseAdditions*0.65*float64(in.Params.Adding) + 4*float64(m.Rows)*float64(m.Distance)
 }
 
 // direct reports whether there are the multiples for an MSM without buckets, and it is alone
