@@ -24,7 +24,8 @@ using direct_law = xyzz_law<hot_field, cold_field>;
 using direct_quad = warp::xyzz_quad<std::conditional_t<(field::words > 8), cold_field, hot_field>, cold_field>;
 #endif
 
-// The sum of 1 to 32 sums by the quads of a warp: quad 0 has it. If not whole, each quad has the sum of every eighth of them. Every lane calls.
+// The sum of 1 to 32 sums by the quads of a warp: quad 0 has it. If not whole, each quad has
+// the sum of every eighth of them. Every lane calls.
 // Cost: (count - 1) / 8 additions and, if whole, log of min(count, 8), one after the other.
 PIPPIN_CALLED direct_quad::elem sum_of(const uint32_t* from, uint32_t count, bool whole, uint32_t lane) {
   const uint32_t quad = lane / 4, rounds = (count + warp_quads - 1) / warp_quads;

@@ -52,6 +52,11 @@ var spills = []struct {
 		{"pippin_bls12_381_g2_fold", 90, 440, 624},
 		{"pippin_bls12_381_g2_reduce", 90, 412, 600},
 	}},
+	{"registers are bounded so that three blocks share a multiprocessor; a word or two of each coordinate is kept in memory, " +
+		"once an addition of ten products", []spill{
+		{"pippin_bls12_381_g1_direct", 80, 28, 20},
+		{"pippin_bls12_381_g1_direct", 90, 144, 116},
+	}},
 	{"registers are bounded so that four blocks share a multiprocessor; an address or two is kept in memory", []spill{
 		{"pippin_bls12_381_g1_affine_sums", 90, 8, 8},
 	}},
