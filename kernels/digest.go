@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "0dee61010dcbecdc9fe087599977304fbf07bfab056b177bf9b1ca48b12d0a7b"
+const digest = "a213cb9ea7b7aaa77fc6681b388b37097e3c75c23f4b85c5a59d7b17816b21f4"

@@ -14,7 +14,7 @@ func (p *Plan) Cost() float64 {
 		addition = t.Edwards
 	}
 	if p.Direct {
-		return p.arriving(t.Launch*(steps+1) + p.adding()*addition)
+		return p.arriving(t.Launch*directLaunch + p.adding()*addition)
 	}
 	points := float64(p.MSMs()) * float64(p.Count)
 	all := points * float64(p.Windows)

@@ -23,12 +23,18 @@ type Input struct {
 }
 
 // Multiples says which multiples of the bases are on the card. Row r, of Rows, has
-// 2^(Shift r) times each base, and begins Distance points after row r-1. The zero value
-// is the bases alone. With Edwards the points are in the form that the Edwards kernels add.
+// 2^(Shift r) times each base, and begins Distance points after row r-1. With Digits of more
+// than 1 there are so many rows for each power of 2: row r Digits + d-1 has d 2^(Shift r) times
+// each base. The zero value is the bases alone. With Edwards the points are in the form that the
+// Edwards kernels add.
 type Multiples struct {
 	Rows, Shift, Distance int
+	Digits                int
 	Edwards               bool
 }
+
+// PowerRows returns the rows from one power of 2 to the next.
+func (m *Multiples) PowerRows() int { return max(m.Digits, 1) }
 
 // Sharing says which windows share sets of buckets: all windows together use Sets of
 // them, and each following window of one set reads its points Skip rows later. With Skip
@@ -39,7 +45,7 @@ type Sharing struct{ Sets, Skip int }
 func (m *Multiples) sharings(windows, c int) []Sharing {
 	all := []Sharing{{windows, 0}}
 	for sets := 1; sets < windows && m.Rows > 1; sets++ {
-		skip := c * sets / m.Shift
+		skip := c * sets / m.Shift * m.PowerRows()
 		if c*sets%m.Shift == 0 && (rowsOf(windows, sets)-1)*skip < m.Rows {
 			all = append(all, Sharing{sets, skip})
 		}
@@ -119,9 +125,11 @@ func ChooseMultiples(in Input, most int, room int64) (best Multiples) {
 		}
 	}
 	affordable := func(m Multiples) bool { return in.TableBytes(m) <= room && (most == 0 || m.Rows <= most) }
-	if m, ok := in.directMultiples(); ok && affordable(m) && in.Params.Window <= 1 {
-		// Each row waits for an inverse.
-		consider(m, 1, float64(m.Rows-1)*inverseAdditions*0.65*float64(in.Params.Adding))
+	for c := leastDirect; c <= mostDirect && in.Params.Window <= 1; c++ {
+		m, ok := in.directMultiples(c)
+		if ok && affordable(m) && float64(in.TableBytes(m)) <= directShare*float64(room) {
+			consider(m, 1, in.makingDirect(m))
+		}
 	}
 	for c := minWindow; c <= maxWindow; c++ {
 		if w := in.Params.Window; w != 0 && w != c {

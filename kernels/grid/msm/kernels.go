@@ -241,6 +241,8 @@ type Direct struct {
 	Scalars  kernels.Pointer // const uint32_t*
 	N        int             // uint64_t
 	Each     int             // uint64_t
+	C        int             // uint64_t
+	Windows  int             // uint64_t
 	Points   kernels.Pointer // const uint32_t*
 	Multiple int             // uint64_t
 	Sums     kernels.Pointer // uint32_t*
@@ -253,7 +255,7 @@ type Direct struct {
 
 // Words are the parameters in the kernel's order.
 func (p Direct) Words() []uint64 {
-	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.Each), uint64(p.Points), uint64(p.Multiple), uint64(p.Sums), uint64(p.Come), uint64(p.Out), kernels.Flag(p.Check), uint64(p.Bad), uint64(p.Base)}
+	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.Each), uint64(p.C), uint64(p.Windows), uint64(p.Points), uint64(p.Multiple), uint64(p.Sums), uint64(p.Come), uint64(p.Out), kernels.Flag(p.Check), uint64(p.Bad), uint64(p.Base)}
 }
 
 // Fold is the parameters of the kernel fold of reduce.cu.
@@ -326,11 +328,13 @@ type Multiples struct {
 	Doublings int             // uint64_t
 	Each      int             // uint64_t
 	Scratch   kernels.Pointer // uint32_t*
+	Digit     int             // uint64_t
+	Apart     int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p Multiples) Words() []uint64 {
-	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Doublings), uint64(p.Each), uint64(p.Scratch)}
+	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Doublings), uint64(p.Each), uint64(p.Scratch), uint64(p.Digit), uint64(p.Apart)}
 }
 
 // Check is the parameters of the kernel check of points.cu.
@@ -366,11 +370,13 @@ type PreparedMultiples struct {
 	N         int             // uint64_t
 	Doublings int             // uint64_t
 	Each      int             // uint64_t
+	Digit     int             // uint64_t
+	Apart     int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p PreparedMultiples) Words() []uint64 {
-	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Doublings), uint64(p.Each)}
+	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Doublings), uint64(p.Each), uint64(p.Digit), uint64(p.Apart)}
 }
 
 // Common is the kernels for what is compiled once, for all curves.
@@ -448,7 +454,7 @@ var allGroup = map[string]Group{
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
 		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g1_joins", Symbol: "pippin_bn254_g1_joins", Threads: 128}},
-		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128, Stack: 16}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
 	"bn254_g2": {
@@ -475,7 +481,7 @@ var allGroup = map[string]Group{
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1432}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1576}},
 		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_joins", Symbol: "pippin_bls12_377_g2_joins", Threads: 128, Stack: 480}},
-		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 104}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 56}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_points", Symbol: "pippin_bls12_377_g2_check", Threads: 128}},
 	},
 	"bls12_381_g1": {
@@ -493,7 +499,7 @@ var allGroup = map[string]Group{
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1424}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1560}},
 		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_joins", Symbol: "pippin_bls12_381_g2_joins", Threads: 128, Stack: 504}},
-		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 120}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 96}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_points", Symbol: "pippin_bls12_381_g2_check", Threads: 128}},
 	},
 	"bw6_761_g1": {
@@ -502,7 +508,7 @@ var allGroup = map[string]Group{
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
 		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 328}},
-		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_points", Symbol: "pippin_bw6_761_g1_check", Threads: 128}},
 	},
 	"bw6_761_g2": {
@@ -511,7 +517,7 @@ var allGroup = map[string]Group{
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
 		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 328}},
-		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g2_points", Symbol: "pippin_bw6_761_g2_check", Threads: 128}},
 	},
 	"bls12_377_g1_edwards": {
@@ -604,13 +610,13 @@ func ForSmall(curve, group string) (Small, bool) {
 
 var allSmall = map[string]Small{
 	"bn254_g1": {
-		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bn254_g1_direct", Symbol: "pippin_bn254_g1_direct", Threads: 128, Stack: 32}},
+		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bn254_g1_direct", Symbol: "pippin_bn254_g1_direct", Threads: 128, Stack: 128}},
 	},
 	"bls12_381_g1": {
-		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_direct", Symbol: "pippin_bls12_381_g1_direct", Threads: 128, Stack: 32}},
+		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_direct", Symbol: "pippin_bls12_381_g1_direct", Threads: 128, Stack: 272}},
 	},
 	"bls12_377_g1_edwards": {
-		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_direct", Symbol: "pippin_bls12_377_g1_edwards_direct", Threads: 128, Stack: 32}},
+		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_direct", Symbol: "pippin_bls12_377_g1_edwards_direct", Threads: 128}},
 	},
 }
 

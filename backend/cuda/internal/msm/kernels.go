@@ -7,6 +7,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/kernels"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -80,7 +81,7 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 		err = errors.Join(err, p.affineSums.Load(d, k.AffineSums))
 	}
 	if k, ok := kernel.ForSmall(curve.String(), name); ok {
-		err = errors.Join(err, p.direct.Load(d, k.Direct))
+		err = errors.Join(err, p.loadDirect(d, k.Direct))
 	}
 	if edwards {
 		err = errors.Join(err, p.prepare.Load(d, forForm.Prepare), p.preparedMultiples.Load(d, forForm.PreparedMultiples))
@@ -95,3 +96,19 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 // mostShared returns the dynamic shared memory that a block of the sort may have on a card, in
 // bytes. Kernels declare a little more.
 func mostShared(d *device.Device) int { return d.Driver().Info().SharedPerBlock - 1<<10 }
+
+// loadDirect loads the kernel without buckets. It asks for as much of a multiprocessor's memory as
+// shared memory as all its blocks need that fit beside each other.
+func (p *groupKernels) loadDirect(d *device.Device, k kernels.Kernel[kernel.Direct]) error {
+	const reserved = 1 << 10 // of a block, by the system
+	if err := p.direct.Load(d, k); err != nil {
+		return err
+	}
+	blocks, err1 := p.direct.Occupancy(k.Threads, 0)
+	a, err2 := p.direct.Attributes()
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	all := d.Driver().Info().SharedPerMultiprocessor
+	return p.direct.SetSharedCarveout(min(100, (100*blocks*(a.Shared+reserved)-1)/all+1))
+}

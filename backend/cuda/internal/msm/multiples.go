@@ -15,7 +15,8 @@ import (
 )
 
 // Multiples of bases let windows share buckets: row r has 2^(shift r) times each base. Then fewer
-// buckets are reduced, and windows may be wider and fewer. Multiples are made in slices, each in a
+// buckets are reduced, and windows may be wider and fewer. Of few bases there are the multiples by
+// all sizes of a digit too, so that no buckets are needed. Multiples are made in slices, each in a
 // separate turn, so that no call waits long. They are spare memory: whatever else needs the room
 // gets it.
 
@@ -214,13 +215,14 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 		return err
 	}
 	words := int(msmplan.ElementBytes(b.Curve, b.Group) / 4)
-	rows := 1
-	if b.Count <= msmplan.DirectPoints {
-		rows = mostRows
+	rows := t.PowerRows()
+	points := sliceWork / (words * words) / rows
+	if rows == 1 {
+		rows = min(max(points/b.Count, 1), mostRows)
 	}
 	for row := 0; row < t.Rows; row += rows {
 		for from, n := 0, 0; from < b.Count; from += n {
-			n = min(b.Count-from, sliceWork/(words*words))
+			n = min(b.Count-from, points)
 			if there, err := c.makeSlice(ctx, b, t, prog, row, min(rows, t.Rows-row), from, n); !there || err != nil {
 				return err
 			}
@@ -307,47 +309,87 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *grou
 	if err := turn.Mark("start"); err != nil {
 		return false, err
 	}
-	for i := range rows {
-		if err := c.makeRow(turn, b, t, prog, row+i, from, n); err != nil {
+	s := slice{c, turn, b, t, prog, from, n}
+	for r := row; r < row+rows; r += t.PowerRows() {
+		if err := s.makePower(r); err != nil {
 			return false, err
+		}
+		// From the rows up to half come those up to twice as many.
+		for half := 1; half < t.Digits; half *= 2 {
+			if err := s.launch(r, r+half, 1, half+1, half); err != nil {
+				return false, err
+			}
 		}
 	}
 	return true, errors.Join(turn.Mark("multiples"), turn.Compute.Synchronize())
 }
 
-// makeRow launches the kernels that make n points of a row.
-func (c *Computer) makeRow(turn *device.Turn, b *Bases, t *table, prog *groupKernels, row, from, n int) (err error) {
-	bases := b.memory.Span()
-	bases = bases.Slice(int64(from)*bases.Size()/int64(b.Count), int64(n)*bases.Size()/int64(b.Count))
-	all := t.memory.Span()
-	size := all.Size() / int64(t.Rows*t.Distance)
-	at := func(row int) driver.Span { return all.Slice(int64(row*t.Distance+from)*size, int64(n)*size) }
-	each := max(1, n/(c.paramsFor(b.Elements, b.Count).Full/2))
-	switch {
-	case t.Edwards && row == 0:
-		each = min(each, kernel.PrepareMost)
-		err = prog.prepare.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Prepare{
-			From: device.Address(bases), To: device.Address(at(0)), N: n, Each: each,
-		})
-	case t.Edwards:
-		each = min(each, kernel.PrepareMost)
-		err = prog.preparedMultiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.PreparedMultiples{
-			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.Shift, Each: each,
-		})
-	case row == 0:
-		err = turn.Compute.Copy(at(0), bases)
-	default:
-		each = min(each, mostEach)
-		var scratch driver.Span
-		if scratch, err = turn.Work(int64(n)*size, 0); err != nil {
-			return err
+// slice is what a turn makes of a table: of some rows the n points from the point from on.
+type slice struct {
+	*Computer
+	turn    *device.Turn
+	bases   *Bases
+	table   *table
+	kernels *groupKernels
+	from, n int
+}
+
+// makePower launches what makes a row of a power of 2.
+func (s *slice) makePower(row int) error {
+	if row > 0 {
+		doublings := s.table.Shift
+		if s.table.Digits > 1 {
+			doublings = 1 // the row before has half of it
 		}
-		err = prog.multiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Multiples{
-			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.Shift, Each: each, Scratch: device.Address(scratch),
+		return s.launch(row-1, row, doublings, 2, 1)
+	}
+	b := s.bases
+	from := b.memory.Span()
+	from = from.Slice(int64(s.from)*from.Size()/int64(b.Count), int64(s.n)*from.Size()/int64(b.Count))
+	if !s.table.Edwards {
+		return s.turn.Compute.Copy(s.at(0), from)
+	}
+	each := min(s.sharing(s.n), kernel.PrepareMost)
+	return s.kernels.prepare.Launch(s.turn.Compute, (s.n+each-1)/each, 1, kernel.Prepare{
+		From: device.Address(from), To: device.Address(s.at(0)), N: s.n, Each: each,
+	})
+}
+
+// launch launches the kernel that makes rows from the row to on. To the kernel the row one is row
+// 1, and to is row digit.
+func (s *slice) launch(one, to, doublings, digit, rows int) error {
+	from, n := device.Address(s.at(one)), s.n
+	each := s.sharing(n * rows)
+	if s.table.Edwards {
+		each = min(each, kernel.PrepareMost)
+		return s.kernels.preparedMultiples.Launch(s.turn.Compute, (n+each-1)/each, rows, kernel.PreparedMultiples{
+			From: from, To: device.Address(s.at(to)), N: n, Doublings: doublings, Each: each, Digit: digit, Apart: s.table.Distance,
 		})
 	}
-	return err
+	each = min(each, mostEach)
+	scratch, err := s.turn.Work(int64(n)*int64((s.table.PowerRows()+1)/2)*s.table.pointBytes(), 0)
+	if err != nil {
+		return err
+	}
+	return s.kernels.multiples.Launch(s.turn.Compute, (n+each-1)/each, rows, kernel.Multiples{
+		From: from, To: device.Address(s.at(to)), N: n, Doublings: doublings, Each: each, Scratch: device.Address(scratch),
+		Digit: digit, Apart: s.table.Distance,
+	})
 }
+
+// sharing returns how many of n points share an inverse, so that the card is full.
+func (s *slice) sharing(n int) int {
+	return max(1, n/(s.paramsFor(s.bases.Elements, s.bases.Count).Full/2))
+}
+
+// at returns the slice's points of a row.
+func (s *slice) at(row int) driver.Span {
+	size := s.table.pointBytes()
+	return s.table.memory.Span().Slice(int64(row*s.table.Distance+s.from)*size, int64(s.n)*size)
+}
+
+// pointBytes returns the size of a point of the table.
+func (t *table) pointBytes() int64 { return t.memory.Span().Size() / int64(t.Rows*t.Distance) }
 
 // Use makes MSMs over bases use their multiples, if there are any, until the turn ends. Meanwhile
 // that memory is not spare.

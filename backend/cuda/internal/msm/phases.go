@@ -55,7 +55,8 @@ func (p *phases) addMultiples(scalars, points driver.Span, check bool) error {
 	}
 	bad := p.address(m.Bad)
 	if err := p.direct.Launch(p.stream, p.DirectBlocks()*p.direct.Threads, 1, kernel.Direct{
-		Scalars: device.Address(scalars), N: p.points, Each: p.DirectEach(), Points: device.Address(points), Multiple: p.RowStride(),
+		Scalars: device.Address(scalars), N: p.points, Each: p.DirectEach(), C: p.Width, Windows: p.Windows,
+		Points: device.Address(points), Multiple: p.Multiples.Distance,
 		Sums: p.address(m.Nodes[0]), Come: bad + 4, Out: p.address(m.Sums), Check: check, Bad: bad,
 	}); err != nil {
 		return err
