@@ -71,7 +71,7 @@ func (a *Ahead[S]) Close() {
 func LoadBeside[S comparable](ctx context.Context, f *vector.Field[S], e *engine.Engine, elements int,
 	loads ...func(context.Context) error) error {
 	if i := e.Info(); !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(f.Curve())) {
-		for _, n := range []int{elements + elements/4 + workElements, elements} {
+		for _, n := range []int{elements + elements/2 + workElements, elements + workElements, elements} {
 			s, err := f.Open(ctx, e, n)
 			if err == nil {
 				defer s.Close() // its error is that of a backend that is gone
@@ -87,6 +87,5 @@ func LoadBeside[S comparable](ctx context.Context, f *vector.Field[S], e *engine
 	return all.Wait()
 }
 
-// workElements is 64 MiB on BN254. A program over a million elements had 55 MB too few with a session of its
-// own elements beside the load.
-const workElements = 1 << 21
+// workElements is 128 MiB on BN254: tables of transforms have up to that, and MSMs need some 50 MB to work.
+const workElements = 1 << 22
