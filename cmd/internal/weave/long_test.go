@@ -450,3 +450,15 @@ func TestOwnTests(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// addSNARKs adds to a module what proves by gnark.
+func (w *workshop) addSNARKs(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range append(names, snarkFiles...) {
+		b, err := os.ReadFile(filepath.Join("testdata", "prover", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(t, filepath.Join(dir, name), string(b))
+	}
+}

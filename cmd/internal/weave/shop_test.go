@@ -111,18 +111,6 @@ func (w *workshop) hasProvers(t *testing.T, program string) bool {
 	return bytes.Contains(text, []byte("pippin/prover/groth16.Prove"))
 }
 
-// addSNARKs adds to a module what proves by gnark.
-func (w *workshop) addSNARKs(t *testing.T, dir string, names ...string) {
-	t.Helper()
-	for _, name := range append(names, snarkFiles...) {
-		b, err := os.ReadFile(filepath.Join("testdata", "prover", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(t, filepath.Join(dir, name), string(b))
-	}
-}
-
 func (w *workshop) write(t *testing.T, path, text string) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o700)

@@ -32,7 +32,7 @@ or 1 when the tool could not be run or what it compiles not be woven.`,
 			// The go command names a tool by its path. A person may type "msm weave go build".
 			if !filepath.IsAbs(args[0]) {
 				return usageError{fmt.Errorf("%q is the path of no tool of the Go toolchain: the go command calls weave, "+
-					"as in go build -toolexec=\"msm weave\" ./...", args[0])}
+					"as in go build -toolexec=\"msm weave\"", args[0])}
 			}
 			return a.weave(args)
 		},

@@ -24,7 +24,8 @@ func TestBenchCircom(t *testing.T) {
 		"circuit.zkey": {"--key", circomFile("cubic", "circuit.zkey"), "--witness", circomFile("cubic", "witness.wtns"),
 			"--backend", "cpu,reference"},
 	} {
-		args = append([]string{"bench", "circom", "--count", "2", "--format", "json", "--in-flight", "3", "--rapidsnark", program, "--snarkjs", program}, args...)
+		args = append([]string{"bench", "circom", "--count", "2", "--format", "json", "--in-flight", "3",
+			"--rapidsnark", program, "--snarkjs", program}, args...)
 		status, out, errs := msm(t, &cli.App{}, args...)
 		var r record.Record[report.Run]
 		if err := json.Unmarshal([]byte(out), &r); err != nil || status != cli.ExitOK {
