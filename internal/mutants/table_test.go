@@ -49,6 +49,8 @@ const (
 	programs = "vector/program.go"
 	lists    = "internal/files/list.go"
 	trusted  = "internal/trust/trust_unix.go"
+	listens  = "cluster/server/dispatch.go"
+	manages  = "cluster/server/manage.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -656,4 +658,14 @@ var mutants = []mutant{
 	{entries, "row >= k.Domain", "row > k.Domain", "TestRefusals"},
 	{entries, "wire >= k.Wires", "wire > k.Wires", "TestRefusals"},
 	{entries, "case matrix > 1 ||", "case matrix > 2 ||", "TestRefusals"},
+
+	// cluster/server: streams that fall silent.
+	{listens, "return now.Sub(e.since) >= deafFor", "return false", "TestEar"},
+	{listens, "if e.missed > max(e.heard, e.old) {", "if e.missed > e.heard {", "TestEar"},
+	{listens, "if seq <= e.heard {", "if seq < e.heard {", "TestEar"},
+	{manages, "d.listenAnew(ctx, v.streams, v.at)\n", "\n", "TestDeafDispatcher"},
+
+	// prover/internal/resident: room for a proof while its key is loaded.
+	{ahead, "!i.InProcess && i.Can", "i.Can", "TestLoadBeside"},
+	{ahead, "defer s.Close() // its error", "_ = s.Close() // its error", "TestLoadBeside"},
 }
