@@ -100,7 +100,7 @@ func TestMultiples(t *testing.T) {
 	}
 	defer read.Close()
 	r := &phases{Plan: p, groupKernels: prog, points: n, piece: p.Piece, TaskLists: p.Work.Lists[0],
-		ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
+		ahead: s, stream: s, after: s, memory: room.In(memory), mark: func(string) error { return nil }}
 	if err := r.clearSums(); err != nil {
 		t.Fatal(err)
 	}
