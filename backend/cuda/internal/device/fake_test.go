@@ -439,6 +439,32 @@ func TestBudget(t *testing.T) {
 	end(t, turn)
 }
 
+// TestLargeWorkMemoryMakesRoom: a turn that needs little keeps the large work memory of the one before, unless
+// that has most of what is left of the card.
+func TestLargeWorkMemoryMakesRoom(t *testing.T) {
+	d := open(t, Options{Memory: 10_000})
+	for _, c := range []struct{ before, size, want int64 }{{4000, 1000, 4000}, {6000, 3000, 6000}, {6000, 1000, 1000}, {9000, 1000, 1000}} {
+		turn := take(t, d)
+		if _, err := turn.Work(c.before, c.before); err != nil {
+			t.Fatal(err)
+		}
+		end(t, turn)
+		turn = take(t, d)
+		if _, err := turn.Work(c.size, c.size); err != nil {
+			t.Fatal(err)
+		}
+		if turn.work.Size() != c.want {
+			t.Errorf("after %d bytes a turn that needs %d has %d, want %d", c.before, c.size, turn.work.Size(), c.want)
+		}
+		if m, err := turn.Keep(10_000-c.want, all); err != nil {
+			t.Errorf("what is left is not to be had: %v", err)
+		} else if err := m.Free(); err != nil {
+			t.Error(err)
+		}
+		end(t, turn)
+	}
+}
+
 // TestBudgetFollowsTheCard: what may be used grows when others give the card's memory back, and shrinks
 // when they take it. Spare memory makes room also where the driver refuses and not the budget.
 func TestBudgetFollowsTheCard(t *testing.T) {

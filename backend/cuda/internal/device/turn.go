@@ -70,7 +70,7 @@ func (t *Turn) Available() int64 {
 // End); the others hold nothing secret and are not. If there is too little memory, the error wraps
 // backend.ErrOutOfMemory and no work memory is left.
 func (t *Turn) Work(size, secret int64) (driver.Span, error) {
-	if t.work == nil || t.work.Size() < size {
+	if t.work == nil || t.work.Size() < size || t.crowds(size) {
 		if err := t.Drop(); err != nil {
 			return driver.Span{}, err
 		}
@@ -87,6 +87,10 @@ func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 	t.secret = max(t.secret, secret)
 	return t.work.Span().Slice(0, size), nil
 }
+
+// crowds reports whether work memory from before has more beyond size than the card has left beside it. Then the
+// turn takes less, for what it takes later, such as tables of transforms, is counted as left when it is planned.
+func (t *Turn) crowds(size int64) bool { return t.work.Size()-size > t.dev.budget.left()-t.Held() }
 
 // leastResults is the least pinned memory that is taken for results. Open takes that much, so that a
 // machine that pins none says so then.
