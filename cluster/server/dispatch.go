@@ -279,10 +279,11 @@ func (d *dispatcher) open(ctx context.Context, tenant string, counted uint64) er
 // dispatcher ends or the ear's stop is called.
 func (d *dispatcher) listen(ctx context.Context, s jetstream.Stream, l *lane) error {
 	kind, tenant := wire.Apart(s.CachedInfo().Config.Name)
-	e, prefix, heard := &l.queue, wire.QueuePrefix, d.queued
+	prefix, heard := wire.QueuePrefix, d.queued
 	if kind == wire.Ends {
-		e, prefix, heard = &l.ends, wire.EndsPrefix, d.ended
+		prefix, heard = wire.EndsPrefix, d.ended
 	}
+	e := l.ear(kind)
 	d.mu.Lock()
 	from := e.heard + 1
 	d.mu.Unlock()
@@ -315,8 +316,8 @@ func (d *dispatcher) listen(ctx context.Context, s jetstream.Stream, l *lane) er
 // listenAnew listens anew to streams whose messages the dispatcher does not hear of. A look saw the streams.
 func (d *dispatcher) listenAnew(ctx context.Context, seen []*jetstream.StreamInfo, at time.Time) {
 	for _, s := range seen {
-		l, deaf := d.hears(s, at)
-		if !deaf {
+		l, e := d.unheard(s, at)
+		if e == nil {
 			continue
 		}
 		d.cfg.Log.Warn("cluster: messages are not heard of; the stream is listened to anew", "stream", s.Config.Name)
@@ -334,26 +335,27 @@ func (d *dispatcher) listenAnew(ctx context.Context, seen []*jetstream.StreamInf
 			continue
 		}
 		d.mu.Lock()
-		l.ear(s.Config.Name).old = s.State.LastSeq
+		e.old = s.State.LastSeq
 		d.mu.Unlock()
 	}
 }
 
-// hears returns the lane of a stream that a look saw, and whether its messages are not heard of.
-func (d *dispatcher) hears(s *jetstream.StreamInfo, at time.Time) (l *lane, deaf bool) {
-	_, tenant := wire.Apart(s.Config.Name)
+// unheard returns what listens to a stream that a look saw, and its lane, if messages are not heard of.
+func (d *dispatcher) unheard(s *jetstream.StreamInfo, at time.Time) (*lane, *ear) {
+	kind, tenant := wire.Apart(s.Config.Name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if l = d.lanes[tenant]; l == nil {
-		return nil, false
+	if l := d.lanes[tenant]; l != nil {
+		if e := l.ear(kind); e != nil && e.deaf(s.State.LastSeq, at) {
+			return l, e
+		}
 	}
-	e := l.ear(s.Config.Name)
-	return l, e != nil && e.deaf(s.State.LastSeq, at)
+	return nil, nil
 }
 
-// ear returns what listens to a stream, or nil if nothing does.
-func (l *lane) ear(stream string) *ear {
-	switch kind, _ := wire.Apart(stream); kind {
+// ear returns what listens to a kind of streams, or nil if nothing does.
+func (l *lane) ear(kind string) *ear {
+	switch kind {
 	case wire.Queue:
 		return &l.queue
 	case wire.Ends:

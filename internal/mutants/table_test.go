@@ -666,6 +666,6 @@ var mutants = []mutant{
 	{manages, "d.listenAnew(ctx, v.streams, v.at)\n", "\n", "TestDeafDispatcher"},
 
 	// prover/internal/resident: room for a proof while its key is loaded.
-	{ahead, "!i.InProcess && i.Can", "i.Can", "TestLoadBeside"},
+	{batches, "!i.InProcess && i.Can", "i.Can", "TestLoadBeside"},
 	{ahead, "defer s.Close() // its error", "_ = s.Close() // its error", "TestLoadBeside"},
 }

@@ -48,10 +48,8 @@ func onceDomain[P1, P2 any, S comparable](c *curve[P1, P2, S], size int, shift S
 }
 
 // onBackend reports whether an engine's backend computes programs over vectors in another process.
-// In this one a session would only copy the values.
 func (c *curve[P1, P2, S]) onBackend(e *engine.Engine) bool {
-	i := e.Info()
-	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c.vectors.Curve()))
+	return resident.Elsewhere(e, c.vectors.Curve())
 }
 
 // plain reports whether all scalars over wires are values of the witness as they are.

@@ -29,8 +29,7 @@ const (
 
 // onBackend reports whether w chooses the engine's backend.
 func (w where) onBackend(e *engine.Engine, c backend.Curve) bool {
-	i := e.Info()
-	return w == whereBackend || w == whereAuto && !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c))
+	return w == whereBackend || w == whereAuto && resident.Elsewhere(e, c)
 }
 
 // onBackend reports whether the engine's backend computes the quotient, and whether the sums over

@@ -171,8 +171,7 @@ func (a *Accelerator[P, S, D, Q]) ComputeNumerator(in *NumeratorInput[S, D, Q]) 
 // transforms reports whether the engine's backend computes transforms that come alone. In
 // this process they are gnark-crypto's in any case.
 func (a *accelerator[P, S]) transforms() bool {
-	i := a.engine.Info()
-	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(a.curve.vectors.Curve()))
+	return resident.Elsewhere(a.engine, a.curve.vectors.Curve())
 }
 
 // toCanonical turns n values on a domain, or on its coset with a shift, into

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -70,7 +69,7 @@ func (a *Ahead[S]) Close() {
 // of memory.
 func LoadBeside[S comparable](ctx context.Context, f *vector.Field[S], e *engine.Engine, elements int,
 	loads ...func(context.Context) error) error {
-	if i := e.Info(); !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(f.Curve())) {
+	if Elsewhere(e, f.Curve()) {
 		for _, n := range []int{elements + elements/2 + workElements, elements + workElements, elements} {
 			s, err := f.Open(ctx, e, n)
 			if err == nil {

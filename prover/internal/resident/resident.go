@@ -44,6 +44,13 @@ func Open(ctx context.Context) (*engine.Engine, error) {
 	})
 }
 
+// Elsewhere reports whether an engine's backend computes programs over a curve's scalars in another process. In
+// this one a session would only copy the values.
+func Elsewhere(e *engine.Engine, c backend.Curve) bool {
+	i := e.Info()
+	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c))
+}
+
 // Table is the bases of many MSMs. Safe for concurrent use.
 type Table[P, S any] struct {
 	ops    *group.Ops[P, S]

@@ -169,7 +169,7 @@ func (x *execution) step(i int) error {
 	p := &phases{Plan: s.plan, groupKernels: s.kernels, points: s.n, piece: s.plan.PieceOf(s.n),
 		TaskLists: s.plan.Work.Lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute, after: x.turn.Compute,
 		added: x.added, memory: x.memory.Slice(x.workAt, s.plan.Work.Size), mark: x.turn.Mark}
-	if x.beside && !s.plan.Direct {
+	if x.beside {
 		p.after = x.turn.Beside
 	}
 	if s.plan.Overlaps() {

@@ -45,7 +45,7 @@ func (r *OnCard) MayEndBeside() bool {
 }
 
 // Queue queues the MSM and returns before it is done. Its scalars are what the turn's stream
-// Compute has written by then. If beside, the phases that follow the accumulation, which keep few of
+// Compute has written by then. If beside, which MayEndBeside allows, the phases that follow the accumulation, which keep few of
 // the card's multiprocessors busy, are queued on the stream Beside: what is queued on Compute next
 // runs at the same time, and must leave the work memory alone.
 func (r *OnCard) Queue(ctx context.Context, turn *device.Turn, scalars, work driver.Span, pinned driver.HostSpan, beside bool) error {
