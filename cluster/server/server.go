@@ -135,7 +135,7 @@ func Start(cfg Config) (*Server, error) {
 	opts := &nats.Options{
 		ServerName: cmp.Or(cfg.Name, "pippin"), Host: host, Port: int(number), NoSigs: true, NoLog: cfg.Log == nil,
 		JetStream: true, StoreDir: store, SyncAlways: true, JetStreamMaxStore: unbounded,
-		MaxPayload: maxPayload, PingInterval: 5 * time.Second, MaxPingsOut: 2,
+		MaxPayload: maxPayload, PingInterval: 5 * time.Second, MaxPingsOut: 2, AuthTimeout: namedWithin,
 	}
 	if number == 0 {
 		opts.Port = nats.RANDOM_PORT
@@ -154,7 +154,7 @@ func Start(cfg Config) (*Server, error) {
 	scheme := "nats"
 	if secure {
 		scheme = "tls"
-		opts.TLS, opts.TLSTimeout, opts.TLSConfig = true, 5, s.certificate.config(nil)
+		opts.TLS, opts.TLSTimeout, opts.TLSConfig = true, namedWithin-1, s.certificate.config(nil)
 	}
 	if len(cfg.Peers) > 0 {
 		if err := s.routes(opts, cfg); err != nil {
@@ -196,6 +196,10 @@ func Start(cfg Config) (*Server, error) {
 	s.renews.Go(s.renewing)
 	return s, nil
 }
+
+// namedWithin is how many seconds a new connection has to say who it is, its TLS among them. A process
+// on a busy machine can stand still for more than the two seconds that NATS gives by itself.
+const namedWithin = 6
 
 // maxPayload is the most bytes of one message.
 const maxPayload = 1 << 20

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net"
@@ -68,5 +69,34 @@ func TestSlowStreams(t *testing.T) {
 	defer cancel()
 	if err := s.Wait(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSlowGuest: a client that stands still for 3 s before it says who it is, as on a busy machine, is still there.
+func TestSlowGuest(t *testing.T) {
+	t.Parallel()
+	s, err := server.Start(server.Config{Dir: quickdir.New(t), Listen: "127.0.0.1:0", Room: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	ticket, err := s.Ticket(server.AdminTicket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(ticket.URL, "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	from := bufio.NewReader(conn)
+	if info, err := from.ReadString('\n'); err != nil || !strings.HasPrefix(info, "INFO ") {
+		t.Fatalf("the server says %q: %v", info, err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(3 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := from.ReadString('\n'); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the server says %q: %v", said, err)
 	}
 }
