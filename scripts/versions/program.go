@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// program is a source file that changed its imports.
+// program is a source file that changed its imports, and has metrics and a cluster's client and worker.
 const program = `package main
 
 import (
@@ -16,11 +16,15 @@ import (
 	"github.com/consensys/gnark/frontend"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
 var _, _, _, _, _ = ecc.BN254, frontend.Compile, pippin.Use, groth16.Prove, plonk.Prove
+var _, _, _ = cluster.Connect, worker.Run, metrics.New
 
 func main() {}
 `
@@ -35,6 +39,9 @@ func (p pair) kept(root, work string) error {
 	}
 	mod := fmt.Sprintf("module example.com/prover\n\ngo 1.24.0\n\nrequire (\n\t%s %s\n\t%s %s\n)\n\nreplace %s => %s\n",
 		gnark, p.Gnark, crypto, p.Crypto, pippin, root)
+	for _, module := range []string{"cluster", "observe"} {
+		mod += fmt.Sprintf("replace %s/%s => %s\n", pippin, module, filepath.Join(root, module))
+	}
 	for name, text := range map[string]string{"go.mod": mod, "main.go": program} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err

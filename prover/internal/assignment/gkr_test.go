@@ -20,6 +20,7 @@ import (
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
+	"github.com/pippin-zk/pippin/prover/internal/versions"
 )
 
 // powers asserts Y = 2 X^3 in each instance of GKR, and asks GKR for X^2 and X. After it comes
@@ -93,9 +94,16 @@ func TestGKR(t *testing.T) {
 				c := compile(t, s.id, b.make, circuit)
 				both(t, s, c, witnessOf(t, s.id, assigned))
 				read := fromFile(t, s.id, c)
-				both(t, s, read, witnessOf(t, s.id, assigned))
-				assignment.AwaitSchedules()
-				both(t, s, read, witnessOf(t, s.id, assigned)) // by the schedule
+				if versions.Gnark() == "0.15.0" && n > 1 {
+					// It reads its own levels as other types than it wrote, and panics in its solver.
+					if _, err := s.ours(t.Context(), read, witnessOf(t, s.id, assigned), same(c)...); err == nil {
+						t.Error("a circuit of which gnark has lost the levels is solved")
+					}
+				} else {
+					both(t, s, read, witnessOf(t, s.id, assigned))
+					assignment.AwaitSchedules()
+					both(t, s, read, witnessOf(t, s.id, assigned)) // by the schedule
+				}
 				assigned.Y[n-1] = 1
 				if _, err := s.ours(t.Context(), c, witnessOf(t, s.id, assigned), same(c)...); err == nil {
 					t.Error("a wrong witness is solved")
@@ -109,8 +117,9 @@ func TestGKR(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						_, again := powersOf(n, 1000*(i+1))
-						if want, err := s.gnark(fromFile(t, s.id, c), witnessOf(t, s.id, again), same(c)...); err != nil || got.differs(want) != nil {
+						circuit, again := powersOf(n, 1000*(i+1))
+						alone := compile(t, s.id, b.make, circuit) // gnark's solver keeps values in it
+						if want, err := s.gnark(alone, witnessOf(t, s.id, again), same(alone)...); err != nil || got.differs(want) != nil {
 							t.Errorf("beside others: %v, %v", err, got.differs(want))
 						}
 					})
