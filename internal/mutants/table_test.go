@@ -672,9 +672,10 @@ var mutants = []mutant{
 	{ahead, "defer s.Close() // its error", "_ = s.Close() // its error", "TestLoadBeside"},
 
 	// prover/plonk: the quotient from three cosets and its highest coefficients.
-	{divides, "r.addTo(p, v.quotient.Slice(k*n, (k+1)*n).View(), more)", "_ = n", "TestProofEqualsStock"},
-	{divides, "{3, 1, 2, 0}", "{3, 2, 1, 0}", "TestProofEqualsStock"},
-	{divides, "power := fr.Product(r.root, r.root)", "power := r.root", "TestProofEqualsStock"},
-	{divides, "r.fr.Mul(&a[i], &a[i], &b[0])", "", "TestProofEqualsStock"},
-	{lies, "if n < 2*topsEach {", "if n < topsEach {", "TestProofEqualsStock"},
+	{divides, "r.addTo(p, v.quotient.Slice(k*n, (k+1)*n).View(), more)", "", "TestCombine"},
+	{divides, "m.weights[k][i] = fr.Product(q, by)", "m.weights[k][i] = q", "TestCombine"},
+	{divides, "{3, 1, 2, 0}", "{3, 2, 1, 0}", "TestOverhang"},
+	{divides, "power := fr.Product(r.root, r.root)", "power := r.root", "TestOverhang"},
+	{divides, "r.fr.Mul(&a[i], &a[i], &b[0])", "", "TestOverhang"},
+	{lies, "if n < 2*topsEach {", "if n < topsEach {", "TestCombine"},
 }
