@@ -673,7 +673,7 @@ var mutants = []mutant{
 
 	// prover/plonk: the quotient from three cosets and its highest coefficients.
 	{divides, "r.addTo(p, v.quotient.Slice(k*n, (k+1)*n).View(), more)", "", "TestCombine"},
-	{divides, "m.weights[k][i] = fr.Product(q, by)", "m.weights[k][i] = q", "TestCombine"},
+	{divides, "m.weights[k][i] = fr.Product(q, by)", "m.weights[k][i] = fr.Product(q, by, by)", "TestCombine"},
 	{divides, "{3, 1, 2, 0}", "{3, 2, 1, 0}", "TestOverhang"},
 	{divides, "power := fr.Product(r.root, r.root)", "power := r.root", "TestOverhang"},
 	{divides, "r.fr.Mul(&a[i], &a[i], &b[0])", "", "TestOverhang"},
