@@ -51,6 +51,8 @@ const (
 	trusted  = "internal/trust/trust_unix.go"
 	listens  = "cluster/server/dispatch.go"
 	manages  = "cluster/server/manage.go"
+	divides  = "prover/plonk/quotient.go"
+	lies     = "prover/plonk/plan.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -668,4 +670,12 @@ var mutants = []mutant{
 	// prover/internal/resident: room for a proof while its key is loaded.
 	{batches, "!i.InProcess && i.Can", "i.Can", "TestLoadBeside"},
 	{ahead, "defer s.Close() // its error", "_ = s.Close() // its error", "TestLoadBeside"},
+
+	// prover/plonk: the quotient from three cosets and its highest coefficients.
+	{divides, "r.addTo(p, v.quotient.Slice(k*n, (k+1)*n).View(), more)", "", "TestCombine"},
+	{divides, "m.weights[k][i] = fr.Product(q, by)", "m.weights[k][i] = fr.Product(q, by, by)", "TestCombine"},
+	{divides, "{3, 1, 2, 0}", "{3, 2, 1, 0}", "TestOverhang"},
+	{divides, "power := fr.Product(r.root, r.root)", "power := r.root", "TestOverhang"},
+	{divides, "r.fr.Mul(&a[i], &a[i], &b[0])", "", "TestOverhang"},
+	{lies, "if n < 2*topsEach {", "if n < topsEach {", "TestCombine"},
 }

@@ -269,7 +269,7 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 	if err != nil {
 		return nil, err
 	}
-	d := newDomain(a.curve.fr, s, in.small.generator, in.large.generator, in.large.shift)
+	d := newDomain(a.curve.fr, s, in.small.generator, in.large.shift, in.large.generator)
 	st := &statement[P, S]{wires: in.wires}
 	defer st.blinding.wipe()
 	for i, b := range in.blinding {
@@ -311,7 +311,7 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 				inOrder(k.polynomial(i))
 			}
 			r.numerator(p, s.commitments)
-			answer := p.Read(v.quotient)
+			answer := p.Read(v.parts.Slice(0, s.pieces*s.n))
 			if err := p.Run(ctx); err != nil {
 				return err
 			}
@@ -326,10 +326,13 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 }
 
 // numerator computes all constraints on every coset from the coefficients of the proof's
-// polynomials, after it has blinded these for the coset.
+// polynomials, after it has blinded these for the coset. In the reversed order of all values those of a coset
+// follow one another, in reversed order too.
 func (r *rounds[P, S]) numerator(p *vector.Program[S], commitments int) {
+	k := bits.TrailingZeros(uint(r.pieces))
 	for i := range r.cosets {
 		r.onCoset(p, i, commitments)
-		p.MapTo(r.vectors.part(i).Reversed(), r.n, r.constraints(i))
+		part := int(bits.Reverse64(uint64(i)) >> (64 - k))
+		p.MapTo(r.vectors.part(part).Reversed(), r.n, r.constraints(i))
 	}
 }

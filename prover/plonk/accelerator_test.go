@@ -210,6 +210,7 @@ func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.El
 	pk *stock.ProvingKey, ccs *cs.SparseR1CS) error {
 	v, n := r.vectors, r.n
 	p := r.session.Program()
+	p.Transform(v.polynomials, v.polynomials, vector.Transform[fr.Element]{From: backend.Reversed, Batch: wires + len(r.commitments)})
 	read := p.Read(v.polynomials)
 	if err := p.Run(ctx); err != nil {
 		return err
@@ -218,7 +219,7 @@ func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.El
 	polynomial := func(c []fr.Element) *iop.Polynomial { return iop.NewPolynomial(&c, form) }
 	part := func(i int) *iop.Polynomial { return polynomial(append([]fr.Element{}, read.Get()[i*n:(i+1)*n]...)) }
 	in := &gnarksNumeratorInput{
-		Domain0: fft.NewDomain(uint64(n)), Domain1: fft.NewDomain(uint64(r.pieces*n), fft.WithoutPrecompute()),
+		Domain0: fft.NewDomain(uint64(n)), Domain1: fft.NewDomain(uint64(4*n), fft.WithoutPrecompute()),
 		L: part(wireL), R: part(wireR), O: part(wireO), Z: part(ratio), Qk: part(constant),
 		Alpha: r.alpha, Beta: r.beta, Gamma: r.gamma,
 	}
@@ -258,10 +259,11 @@ func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.El
 	}
 	all := h.Coefficients()
 	shift := 64 - bits.TrailingZeros(uint(len(all)))
-	for i, c := range r.cosets {
+	large := newDomain(r.fr, size{n: n, pieces: 4}, r.root, r.shift, in.Domain1.Generator)
+	for i, c := range large.cosets {
 		by := r.fr.Inverse(c.vanishing)
 		for j := range n {
-			at := &all[bits.Reverse64(uint64(r.pieces*j+i))>>shift]
+			at := &all[bits.Reverse64(uint64(4*j+i))>>shift]
 			at.Mul(at, &by)
 		}
 	}
@@ -284,7 +286,7 @@ func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.El
 	for i := range len(r.cosets) + 1 {
 		r.blind(p, i)
 	}
-	p.Write(v.quotient, h.Coefficients())
+	p.Write(v.quotient, h.Coefficients()[:3*(n+2)])
 	if err := p.Run(ctx); err != nil {
 		return err
 	}

@@ -28,9 +28,9 @@
 //
 // A circuit has n rows (constraints and public values, up to the next power of two) and c
 // commitments. Where the backend computes, its key takes 2 n points and, from the first
-// proof on, (45 + 5 c) n scalars. Each proof in flight takes at most (15 + c) n scalars, and n
-// more if there are commitments. So a circuit of 2^20 rows on BN254 without commitments takes 1.5 GiB
-// for the key and 0.5 GiB for a proof. What does not fit is an error that wraps
+// proof on, (37 + 4 c) n scalars. Each proof in flight takes (13 + c) n scalars and some hundred,
+// and n more if there are commitments. So a circuit of 2^20 rows on BN254 without commitments
+// takes 1.3 GiB for the key and 0.4 GiB for a proof. What does not fit is an error that wraps
 // backend.ErrOutOfMemory and says how much was wanted.
 //
 // The algorithm is PlonK (https://eprint.iacr.org/2019/953), with the commitments of
@@ -39,7 +39,8 @@
 //
 // # Files
 //
-//	plan.go    what lies where
-//	rounds.go  the proof
-//	setup.go   keys
+//	plan.go      what lies where
+//	rounds.go    the proof
+//	quotient.go  the quotient's coefficients
+//	setup.go     keys
 package plonk

@@ -89,22 +89,17 @@ type key[P any, S comparable] struct {
 }
 
 // newKey makes a key without the padding.
-func newKey[P any, S comparable](c *curve[P, S], p *parts[P, S], s *shape) (*key[P, S], error) {
-	size := sizeOf(p.n, len(s.info))
-	all, err := c.generator(uint64(size.pieces * size.n))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
-	}
+func newKey[P any, S comparable](c *curve[P, S], p *parts[P, S], s *shape) *key[P, S] {
 	k := &key[P, S]{
 		curve:  c,
-		domain: newDomain(c.fr, size, p.root, all, p.shift),
+		domain: newDomain(c.fr, sizeOf(p.n, len(s.info)), p.root, p.shift, p.shift),
 		shape:  s, columns: p.columns,
 		bottom: p.canonical[0], top: p.canonical[p.n+2],
 	}
 	for i := range k.differences {
 		k.differences[i] = c.g1.Sum(group.Term[P]{Point: p.canonical[p.n+i]}, group.Term[P]{Point: p.canonical[i], K: big.NewInt(-1)})
 	}
-	return k, nil
+	return k
 }
 
 // plus returns p plus a secret multiple of q.

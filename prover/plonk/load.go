@@ -15,20 +15,22 @@ type domain[S comparable] struct {
 	root   S // generates the roots
 	shift  S // of the coset that all cosets are
 	cosets []coset[S]
+	remainders[S]
 }
 
 // coset is shift times the n-th roots of unity. There, X^n - 1 has the value vanishing.
 type coset[S any] struct{ shift, vanishing S }
 
-// newDomain makes a domain. root generates the n-th roots of unity, all those of order
-// pieces n. shift is the first coset's.
-func newDomain[S comparable](field *group.Field[S], s size, root, all, shift S) *domain[S] {
+// newDomain makes a domain. root generates the n-th roots of unity. shift is the first coset's, and next the
+// factor from each coset's to the following one's.
+func newDomain[S comparable](field *group.Field[S], s size, root, shift, next S) *domain[S] {
 	d := &domain[S]{size: s, field: field, root: root, shift: shift}
 	at := shift
 	for range s.pieces {
 		d.cosets = append(d.cosets, coset[S]{at, field.Minus(field.Power(at, s.n), field.One())})
-		at = field.Product(at, all)
+		at = field.Product(at, next)
 	}
+	d.remainders = d.newRemainders()
 	return d
 }
 

@@ -1,26 +1,22 @@
 package plonk
 
-import (
-	"math/bits"
-
-	"github.com/pippin-zk/pippin/vector"
-)
+import "github.com/pippin-zk/pippin/vector"
 
 // size is what the memory of a circuit's proofs depends on.
 type size struct {
 	n           int // rows, a power of two
-	pieces      int // cosets of n values that determine the quotient, a power of two
+	pieces      int // cosets of n values on which the quotient is computed
 	commitments int
 }
 
-// sizeOf returns the size for n rows. The quotient has 3 (n + 2) coefficients, for which
-// four cosets are enough but for the smallest circuits.
+// sizeOf returns the size for n rows, a power of two. The quotient has 3n + 6 coefficients: n for each of
+// three cosets, and six that stand on their own, see overhang. In the smallest circuits these would overlap, and
+// there are as many cosets as all coefficients take.
 func sizeOf(n, commitments int) size {
-	s := size{n, 4, commitments}
-	if 3*(n+2) > 4*n {
-		s.pieces = 8
+	if n < 2*topsEach {
+		return size{n, (3*(n+2) + n - 1) / n, commitments}
 	}
-	return s
+	return size{n, 3, commitments}
 }
 
 // Elements returns how many elements of the scalar field lie where a backend computes, for
@@ -111,10 +107,14 @@ type proofVectors[S comparable] struct {
 	size
 	polynomials vector.Vector[S] // values, then coefficients, reversed
 	values      vector.Vector[S] // of them on a coset; the commitments take turns
-	quotient    vector.Vector[S] // values on all cosets, then coefficients
+	parts       vector.Vector[S] // the quotient's values on all cosets, then its remainders' coefficients
 	blinds      vector.Vector[S] // what the host sends to be added to a few coefficients
+	tops        vector.Vector[S] // a few coefficients of L, R, O, Z and S1 to S3
 
 	// In the memory of values, when they are not needed any more:
+	quotient vector.Vector[S] // its 3 (n+2) coefficients
+
+	// In the memory of parts, when they are not needed any more:
 	shifted vector.Vector[S] // Z, blinded, its n+3 coefficients in order
 	opened  vector.Vector[S] // what is opened at zeta, as many
 	sum     vector.Vector[S] // n
@@ -131,10 +131,12 @@ func planProof[S comparable](s size, all vector.Vector[S]) (v *proofVectors[S], 
 	p := plan[S]{all: all}
 	v = &proofVectors[S]{size: s}
 	v.polynomials = p.take((wires + s.commitments) * s.n)
-	v.values = p.take(max((wires+min(1, s.commitments))*s.n, 3*(s.n+3)))
-	v.quotient = p.take(s.pieces * s.n)
+	v.values = p.take(max((wires+min(1, s.commitments))*s.n, 3*(s.n+2)))
+	v.parts = p.take(max(s.pieces*s.n, 3*(s.n+3)))
 	v.blinds = p.take((s.pieces + 2) * blindElements)
-	v.shifted, v.opened, v.sum = cut(v.values, 0, s.n+3), cut(v.values, 1, s.n+3), cut(v.values, 2, s.n+3).Slice(0, s.n)
+	v.tops = p.take(topsOf * topsEach)
+	v.quotient = v.values.Slice(0, 3*(s.n+2))
+	v.shifted, v.opened, v.sum = cut(v.parts, 0, s.n+3), cut(v.parts, 1, s.n+3), cut(v.parts, 2, s.n+3).Slice(0, s.n)
 	return v, p.at
 }
 
@@ -144,12 +146,8 @@ func (v *proofVectors[S]) polynomial(i int) vector.Vector[S] { return cut(v.poly
 // on returns the values of a polynomial on the coset that is worked on.
 func (v *proofVectors[S]) on(i int) vector.Vector[S] { return cut(v.values, min(i, wires), v.n) }
 
-// part returns the values of the quotient on a coset. In the reversed order of all values
-// those of a coset follow one another, in reversed order too.
-func (v *proofVectors[S]) part(coset int) vector.Vector[S] {
-	k := bits.TrailingZeros(uint(v.pieces))
-	return cut(v.quotient, int(bits.Reverse64(uint64(coset))>>(64-k)), v.n)
-}
+// part returns the values of the quotient on a coset.
+func (v *proofVectors[S]) part(coset int) vector.Vector[S] { return cut(v.parts, coset, v.n) }
 
 // blind returns a row of what is added to a polynomial's coefficients.
 func (v *proofVectors[S]) blind(row, polynomial int) vector.Vector[S] {

@@ -36,11 +36,7 @@ func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint
 	if err != nil {
 		return nil, err
 	}
-	k, err := newKey(c, parts, s)
-	if err != nil {
-		return nil, err
-	}
-	return (&prover[P, S]{key: k, ccs: ccs, parts: parts}).In(ctx, e)
+	return (&prover[P, S]{key: newKey(c, parts, s), ccs: ccs, parts: parts}).In(ctx, e)
 }
 
 // In returns the key with its points loaded into an engine. Its polynomials follow with the

@@ -53,7 +53,8 @@ type rounds[P any, S comparable] struct {
 	proof[P, S]
 
 	zero                     S
-	secrets                  [][]S // that programs read
+	secrets                  [][]S // that programs read, or have read
+	tops                     []S   // see readTops
 	beta, gamma, alpha, zeta S
 }
 
@@ -130,7 +131,7 @@ func (r *rounds[P, S]) derive(c *S, name string, points ...P) (err error) {
 //	--------------------------------------------------------------------
 //	(L + beta S1 + gamma) (R + beta S2 + gamma) (O + beta S3 + gamma)
 //
-// from 1 to 1, and commits to it.
+// from 1 to 1, and commits to it. Then it turns all polynomials into coefficients.
 func (r *rounds[P, S]) permute(ctx context.Context) error {
 	v, n := r.vectors, r.n
 	ratios := v.on(0)
@@ -140,8 +141,14 @@ func (r *rounds[P, S]) permute(ctx context.Context) error {
 	p.Map(ratios, r.links(v.polynomial, r.position(r.fr.One())).Mul(ratios.Expr()))
 	all := p.ProductsBefore(v.polynomial(ratio), ratios)
 	sum := vector.Commit(p, r.lagrange, v.polynomial(ratio))
+	coefficients(p, v.polynomials, wires+len(r.commitments))
+	tops := r.readTops(p)
 	if err := p.Run(ctx); err != nil {
 		return err
+	}
+	if tops != nil {
+		r.tops = tops.Get()
+		r.secrets = append(r.secrets, r.tops)
 	}
 	if all.Get() != r.fr.One() {
 		return fmt.Errorf("%w: the permutation argument's product is not 1", engine.ErrWrongAnswer)
@@ -170,17 +177,18 @@ func (r *rounds[P, S]) position(shift S) func(int) vector.Expr[S] {
 }
 
 // divide computes the quotient of all constraints by X^n - 1 from its values on
-// cosets, and commits to its three parts.
+// cosets and its highest coefficients, and commits to its three parts.
 func (r *rounds[P, S]) divide(ctx context.Context) error {
 	v, n := r.vectors, r.n
 	p := r.session.Program()
-	coefficients(p, v.polynomials, wires+len(r.commitments))
 	for i, c := range r.cosets {
 		r.onCoset(p, i, len(r.commitments))
-		p.MapTo(v.part(i).Reversed(), n, r.constraints(i).Scale(r.fr.Inverse(c.vanishing)))
+		part := v.part(i)
+		p.MapTo(part.Reversed(), n, r.constraints(i).Scale(r.fr.Inverse(c.vanishing)))
+		p.Transform(part, part, vector.Transform[S]{Inverse: true, From: backend.Reversed, Shift: c.shift})
 	}
 	r.blind(p, len(r.cosets))
-	p.Transform(v.quotient, v.quotient, vector.Transform[S]{Inverse: true, From: backend.Reversed, Shift: r.shift})
+	r.combine(p, r.overhang(r.tops))
 	var sums [3]*vector.Answer[P]
 	for i := range sums {
 		sums[i] = vector.Commit(p, r.canonical, cut(v.quotient, i, n+2))
