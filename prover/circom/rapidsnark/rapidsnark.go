@@ -69,9 +69,9 @@ func WithKeyOptions(opts ...circom.KeyOption) Option {
 	return func(o *options) { o.key = append(o.key, opts...) }
 }
 
-// Use makes proofs run on an engine from now on; nil is one in this process, as before the first
-// Use. Keys that are loaded are freed after the proofs in flight. The caller keeps the engine open
-// while it is in use, and closes it.
+// Use makes proofs run on an engine from now on; nil is that of pippin.Use, or else one in this
+// process, as before the first Use. Keys that are loaded are freed after the proofs in flight. The
+// caller keeps the engine open while it is in use, and closes it.
 func Use(e *engine.Engine, opts ...Option) {
 	o := options{limit: DefaultKeep, key: []circom.KeyOption{circom.WithEngine(e)}}
 	for _, set := range opts {
