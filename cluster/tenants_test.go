@@ -64,10 +64,15 @@ func TestHostileTenant(t *testing.T) {
 	if n := said.n.Load(); n > 40 && time.Since(began) < time.Minute {
 		t.Errorf("%d lines in the log", n)
 	}
-	m := r.clientOf(mallory)
-	var refused error // its own requests may wait behind those of its flood
+	var refused error // its own requests, the first one too, may wait behind those of its flood
 	for limit := time.Now().Add(time.Minute); !errors.Is(refused, cluster.ErrFull) && time.Now().Before(limit); {
+		m, err := cluster.Connect(r.ticket(mallory))
+		if err != nil {
+			refused = err
+			continue
+		}
 		_, refused = m.Submit(t.Context(), r.fakeWorkOf(alice, "x"), h.junk)
+		m.Close()
 	}
 	if !errors.Is(refused, cluster.ErrFull) {
 		t.Error("a tenant whose room is full: ", refused)
