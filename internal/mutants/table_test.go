@@ -613,7 +613,7 @@ var mutants = []mutant{
 
 	// prover/circom: proofs of circom's circuits.
 	{circom, "wrong := k.scheme.verify(p)", "var wrong error", "TestWrongWitness"},
-	{circom, "if here && k.engine.Backend() == on {", "if true {", "TestMadeAgain"},
+	{circom, "if here && k.engine.Backend() == on {", "if here || true {", "TestMadeAgain"},
 	{fitting, "case w.Len() != wires:", "case false:", "TestDamagedFiles"},
 	{fitting, "case w.Curve() != on:", "case false:", "TestOtherCurve"},
 	{jobs, "err = p.key.VerifyingKey.Verify(proof)", "", "TestCircomIsVerified"},
