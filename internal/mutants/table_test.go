@@ -51,6 +51,8 @@ const (
 	trusted  = "internal/trust/trust_unix.go"
 	listens  = "cluster/server/dispatch.go"
 	manages  = "cluster/server/manage.go"
+	identity = "cluster/server/identity.go"
+	bases    = "prover/internal/resident/bases.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -665,7 +667,11 @@ var mutants = []mutant{
 	{listens, "if seq <= e.heard {", "if seq < e.heard {", "TestEar"},
 	{manages, "d.listenAnew(ctx, v.streams, v.at)\n", "\n", "TestDeafDispatcher"},
 
+	// cluster/server: an identity that others read.
+	{identity, "wire.ReadSecret(path)", "os.ReadFile(path)", "TestIdentityOfOthers"},
+
 	// prover/internal/resident: room for a proof while its key is loaded.
 	{batches, "!i.InProcess && i.Can", "i.Can", "TestLoadBeside"},
 	{ahead, "defer s.Close() // its error", "_ = s.Close() // its error", "TestLoadBeside"},
+	{bases, "errors.Join(err, CloseBases(in1, in2))", "err", "TestLoadBases"},
 }
