@@ -32,7 +32,7 @@ func TicketOf(client string) string { return "client-" + client + ".json" }
 func WorkerTicketOf(worker string) string { return "worker-" + worker + ".json" }
 
 // identity holds the keys that make a cluster the same one after a restart. It is stored in a file
-// that only its user may read.
+// that only its user may read, and is refused if others may.
 type identity struct {
 	Admin, Client, Worker string            // seeds of nkeys
 	Clients               map[string]string // seeds of the clients in Config.Clients, by name
@@ -52,7 +52,7 @@ func loadIdentity(cfg Config) (*identity, error) {
 	dir, hosts, rotate := cfg.Dir, cfg.Hosts, cfg.Rotate
 	path := filepath.Join(dir, identityFile)
 	id := new(identity)
-	text, err := os.ReadFile(path)
+	text, err := wire.ReadSecret(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		rotate = true

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,56 @@ func TestOldFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(old); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestIdentityOfOthers: an identity that another user may read or write is refused, in one line that says what to do,
+// and neither it nor the tickets are written anew. With the mode that the line names it is the cluster's as before.
+func TestIdentityOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing here")
+	}
+	dir := quickdir.New(t)
+	start := func() error {
+		s, err := server.Start(server.Config{Dir: dir, Listen: "127.0.0.1:0", Room: 1 << 30})
+		if err == nil {
+			s.Stop()
+		}
+		return err
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if err := start(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "identity.json")
+	identity := read("identity.json")
+	if err := os.Remove(filepath.Join(dir, server.ClientTicket)); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []os.FileMode{0o604, 0o640, 0o602, 0o620} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		err := start()
+		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), path+", which has secrets: chmod 600 it") ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v", mode, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, server.ClientTicket)); !errors.Is(err, os.ErrNotExist) || read("identity.json") != identity {
+			t.Errorf("%v: it or a ticket was written anew (%v)", mode, err)
+		}
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(); err != nil || read("identity.json") != identity {
+		t.Errorf("after chmod 600: %v", err)
 	}
 }
 

@@ -136,8 +136,8 @@ var table = map[string]rule{
 	"internal/inuse":             {inside: []string{"engine"}, outside: []string{}},
 	"internal/opener":            {inside: []string{"backend", "engine", "plugin"}, outside: []string{}},
 	"weave/auto":                 {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}, never: beyondMSMs},
-	"weave/internal/provers": {inside: []string{"backend", "backend/cpu", "engine", "internal/inuse", "prover/groth16", "prover/plonk",
-		"weave/internal/hook"}, outside: []string{gnark, gnarkCrypto}},
+	"weave/internal/provers": {inside: []string{"backend", "backend/cpu", "engine", "internal/curves", "internal/inuse", "prover/groth16",
+		"prover/plonk", "weave/internal/hook"}, outside: []string{gnark, gnarkCrypto}},
 	"weave/internal/hook": {inside: []string{"engine", "msm", "backend", "backend/cpu/msm",
 		"internal/known/sum", "internal/layout", "internal/opener", "plugin"}, outside: []string{gnarkCrypto}},
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -28,6 +29,18 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%v passes with the %s of another curve", c, what)
 			}
 		}
+	}
+}
+
+// TestWithID: a curve is found by its number, and one that the table lacks is not.
+func TestWithID(t *testing.T) {
+	for _, c := range backend.Curves() {
+		if found, ok := WithID(ID(c)); !ok || found != c {
+			t.Errorf("%v: %v, %t", c, found, ok)
+		}
+	}
+	if found, ok := WithID(ecc.BW6_633); ok {
+		t.Errorf("%v", found)
 	}
 }
 

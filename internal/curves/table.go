@@ -6,7 +6,7 @@
 // the arithmetic of a point; loops over elements of a field are better generic, over whole
 // vectors. Constraints have what those loops need.
 //
-// The first part of the table (ID, Check, MSMsOf) is what a program with nothing but MSMs is
+// The first part of the table (ID, WithID, Check, MSMsOf) is what a program with nothing but MSMs is
 // linked with. The second (Of, GroupOf) is made when it is first asked for, so that it is not.
 //
 // All this takes what gnark-crypto has since v0.12.1, so that programs with that can be woven.
@@ -124,6 +124,16 @@ func second[J1, J2, P1, P2 any](generators func() (J1, J2, P1, P2)) func() P2 {
 
 // ID returns gnark-crypto's number of a curve, which must be valid.
 func ID(c backend.Curve) ecc.ID { return basics[c].id }
+
+// WithID returns the curve with a number of gnark-crypto's, false if it is none of these.
+func WithID(id ecc.ID) (backend.Curve, bool) {
+	all := backend.Curves()
+	i := slices.IndexFunc(all, func(c backend.Curve) bool { return ID(c) == id })
+	if i < 0 {
+		return 0, false
+	}
+	return all[i], true
+}
 
 // MSMsOf returns the MSMs of a group; both must be valid.
 func MSMsOf(c backend.Curve, g backend.Group) MSMs {

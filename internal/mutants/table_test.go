@@ -51,6 +51,8 @@ const (
 	trusted  = "internal/trust/trust_unix.go"
 	listens  = "cluster/server/dispatch.go"
 	manages  = "cluster/server/manage.go"
+	identity = "cluster/server/identity.go"
+	bases    = "prover/internal/resident/bases.go"
 	divides  = "prover/plonk/quotient.go"
 	lies     = "prover/plonk/plan.go"
 )
@@ -615,7 +617,7 @@ var mutants = []mutant{
 
 	// prover/circom: proofs of circom's circuits.
 	{circom, "wrong := k.scheme.verify(p)", "var wrong error", "TestWrongWitness"},
-	{circom, "if here && k.engine.Backend() == on {", "if true {", "TestMadeAgain"},
+	{circom, "if here && k.engine.Backend() == on {", "if here || true {", "TestMadeAgain"},
 	{fitting, "case w.Len() != wires:", "case false:", "TestDamagedFiles"},
 	{fitting, "case w.Curve() != on:", "case false:", "TestOtherCurve"},
 	{jobs, "err = p.key.VerifyingKey.Verify(proof)", "", "TestCircomIsVerified"},
@@ -667,9 +669,13 @@ var mutants = []mutant{
 	{listens, "if seq <= e.heard {", "if seq < e.heard {", "TestEar"},
 	{manages, "d.listenAnew(ctx, v.streams, v.at)\n", "\n", "TestDeafDispatcher"},
 
+	// cluster/server: an identity that others read.
+	{identity, "wire.ReadSecret(path)", "os.ReadFile(path)", "TestIdentityOfOthers"},
+
 	// prover/internal/resident: room for a proof while its key is loaded.
 	{batches, "!i.InProcess && i.Can", "i.Can", "TestLoadBeside"},
 	{ahead, "defer s.Close() // its error", "_ = s.Close() // its error", "TestLoadBeside"},
+	{bases, "errors.Join(err, CloseBases(in1, in2))", "err", "TestLoadBases"},
 
 	// prover/plonk: the quotient from three cosets and its highest coefficients.
 	{divides, "r.addTo(p, v.quotient.Slice(k*n, (k+1)*n).View(), more)", "", "TestCombine"},

@@ -19,21 +19,6 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
-// bases are some of a key's points. Their scalars are the values of wires from a first one on, or
-// sums of them; sel says of which.
-type bases[P, S any] struct {
-	first  int
-	points []P // one for each class, without those at infinity
-	sel    group.Selection
-	table  *resident.Table[P, S] // nil until they are loaded
-}
-
-// load loads the points.
-func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S]) (err error) {
-	b.table, err = resident.Load(ctx, e, g, b.points)
-	return err
-}
-
 // key is a proving key as proofs need it.
 type key[P1, P2 any, S comparable] struct {
 	*curve[P1, P2, S]
@@ -43,10 +28,10 @@ type key[P1, P2 any, S comparable] struct {
 	matrices     *matrices[S]
 	shift        S // the coset on which the quotient is evaluated begins with it
 	domainOf     func() *group.Domain[S]
-	merging      resident.Merging // of scalars
-	engine       *engine.Engine   // the engine that has the points
-	a, b1, cs, h bases[P1, S]
-	b2           bases[P2, S] // with b1's selection
+	merging      resident.Merging      // of scalars
+	engine       *engine.Engine        // the engine that has the points
+	a, b1, cs, h resident.Bases[P1, S] // cs begins with the wire private
+	b2           resident.Bases[P2, S] // with b1's selection
 }
 
 // pieceBytes is the size of the points that are read or checked together.
@@ -181,15 +166,15 @@ func (c *curve[P1, P2, S]) readKey(ctx context.Context, e *engine.Engine, o *key
 		}
 		return err
 	})
-	reading.Go(func() error { return r.readG1(all, &k.a, &f.A, 0) })
-	reading.Go(func() error { return r.readG1(all, &k.cs, &f.C, f.Public+1) })
+	reading.Go(func() error { return r.readG1(all, &k.a, &f.A) })
+	reading.Go(func() error { return r.readG1(all, &k.cs, &f.C) })
 	reading.Go(func() error { return r.readB(all, f) })
 	reading.Go(func() error {
 		h, err := readPoints[P1](all, &f.H)
 		if err != nil {
 			return err
 		}
-		k.h.points = inOrder(h, step)
+		k.h.Points = inOrder(h, step)
 		return check(all, r.e, k.g1, h, &f.H, nil)
 	})
 	return k, reading.Wait()
@@ -202,21 +187,20 @@ type reader[P1, P2 any, S comparable] struct {
 	merge resident.Merging
 }
 
-// readG1 reads points whose scalars are the values of wires from a first one on. It leaves out those
-// at infinity and merges equal ones.
-func (r *reader[P1, P2, S]) readG1(ctx context.Context, b *bases[P1, S], from *file.Points, first int) error {
+// readG1 reads points whose scalars are values of wires. It leaves out those at infinity and merges
+// equal ones.
+func (r *reader[P1, P2, S]) readG1(ctx context.Context, b *resident.Bases[P1, S], from *file.Points) error {
 	all, err := readPoints[P1](ctx, from)
 	if err != nil {
 		return err
 	}
-	b.first = first
-	b.sel.From = finite(len(all), infinite(all), func(to, from int) { all[to] = all[from] })
-	all = shrink(all, b.sel.Len(len(all)))
-	if err := check(ctx, r.e, r.g1, all, from, b.sel.From); err != nil {
+	b.Sel.From = finite(len(all), infinite(all), func(to, from int) { all[to] = all[from] })
+	all = shrink(all, b.Sel.Len(len(all)))
+	if err := check(ctx, r.e, r.g1, all, from, b.Sel.From); err != nil {
 		return err
 	}
-	b.sel.Classes, err = r.merge.Classes(ctx, len(all), resident.Columns(all))
-	b.points = group.Representatives(all, &b.sel)
+	b.Sel.Classes, err = r.merge.Classes(ctx, len(all), resident.Columns(all))
+	b.Points = group.Representatives(all, &b.Sel)
 	return err
 }
 
@@ -246,8 +230,8 @@ func (r *reader[P1, P2, S]) readB(ctx context.Context, f *file.Key) error {
 	if sel.Classes, err = r.merge.Classes(ctx, n, resident.Columns(b1), resident.Columns(b2)); err != nil {
 		return err
 	}
-	r.b1.sel = sel
-	r.b1.points, r.b2.points = group.Representatives(b1, &sel), group.Representatives(b2, &sel)
+	r.b1.Sel = sel
+	r.b1.Points, r.b2.Points = group.Representatives(b1, &sel), group.Representatives(b2, &sel)
 	return nil
 }
 
@@ -322,32 +306,27 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *keyOpt
 func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (scheme, error) {
 	loaded := *k
 	loaded.engine = e
-	loads := []func(context.Context) error{func(ctx context.Context) error { return loaded.b2.load(ctx, e, k.g2) }}
-	for _, b := range loaded.inG1() {
-		loads = append(loads, func(ctx context.Context) error { return b.load(ctx, e, k.g1) })
-	}
-	err := resident.LoadBeside(ctx, k.vectors, e, k.elements()+k.tableElements(), loads...)
+	err := resident.LoadBases(ctx, k.vectors, e, k.elements()+k.tableElements(), k.g1, loaded.inG1(), k.g2, &loaded.b2)
 	if err != nil {
-		return nil, errors.Join(err, loaded.Close())
+		return nil, err
 	}
 	return newProver(&loaded), nil
 }
 
 // inG1 returns all bases except b2.
-func (k *key[P1, P2, S]) inG1() []*bases[P1, S] { return []*bases[P1, S]{&k.a, &k.b1, &k.cs, &k.h} }
+func (k *key[P1, P2, S]) inG1() []*resident.Bases[P1, S] {
+	return []*resident.Bases[P1, S]{&k.a, &k.b1, &k.cs, &k.h}
+}
 
 // Close waits for the proofs in flight and frees the loaded points.
-func (k *key[P1, P2, S]) Close() error {
-	errs := []error{k.b2.table.Close()}
-	for _, b := range k.inG1() {
-		errs = append(errs, b.table.Close())
-	}
-	return errors.Join(errs...)
-}
+func (k *key[P1, P2, S]) Close() error { return resident.CloseBases(k.inG1(), &k.b2) }
+
+// private returns the first wire that is neither the 1 nor public.
+func (k *key[P1, P2, S]) private() int { return len(k.verifier.ic) }
 
 // constraints returns the number of constraints. A row for each public signal and the 1 follows
 // them.
-func (k *key[P1, P2, S]) constraints() int { return max(0, k.matrices.rows-len(k.verifier.ic)) }
+func (k *key[P1, P2, S]) constraints() int { return max(0, k.matrices.rows-k.private()) }
 
 // fresh reports whether delta is the generator, as before the first contribution.
 func (k *key[P1, P2, S]) fresh() bool {

@@ -54,7 +54,7 @@ func (c *curve[P1, P2, S]) onBackend(e *engine.Engine) bool {
 
 // plain reports whether all scalars over wires are values of the witness as they are.
 func (p *prover[P1, P2, S]) plain() bool {
-	return p.merging != MergeAlways && p.a.sel.Classes == nil && p.b1.sel.Classes == nil && p.cs.sel.Classes == nil
+	return p.merging != MergeAlways && p.a.Sel.Classes == nil && p.b1.Sel.Classes == nil && p.cs.Sel.Classes == nil
 }
 
 // prove makes a proof. It wipes everything secret before it returns.
@@ -160,30 +160,20 @@ func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, 
 	if merging == MergeAuto {
 		merging = MergeNever // the quotient's values are all different
 	}
-	resident.Add(ctx, batch, p.h.table, h, merging, &out.Z)
-	scalars := func(first int, sel *group.Selection) []S {
-		picked, err := p.pick(ctx, mem, sel, wires[first:])
+	resident.Add(ctx, batch, p.h.Table, h, merging, &out.Z)
+	scalars := func(sel *group.Selection, of []S) []S {
+		picked, err := resident.Pick(ctx, mem, p.engine, p.g1, p.fr, sel, of)
 		if err != nil {
 			batch.Fail(err)
 		}
 		return picked
 	}
-	resident.Add(ctx, batch, p.a.table, scalars(p.a.first, &p.a.sel), p.merging, &out.A)
-	ofB := scalars(p.b1.first, &p.b1.sel)
-	resident.Add(ctx, batch, p.b1.table, ofB, p.merging, &out.B)
-	resident.Add(ctx, batch, p.b2.table, ofB, p.merging, &out.B2)
-	resident.Add(ctx, batch, p.cs.table, scalars(p.cs.first, &p.cs.sel), p.merging, &out.K)
+	resident.Add(ctx, batch, p.a.Table, scalars(&p.a.Sel, wires), p.merging, &out.A)
+	ofB := scalars(&p.b1.Sel, wires)
+	resident.Add(ctx, batch, p.b1.Table, ofB, p.merging, &out.B)
+	resident.Add(ctx, batch, p.b2.Table, ofB, p.merging, &out.B2)
+	resident.Add(ctx, batch, p.cs.Table, scalars(&p.cs.Sel, wires[p.private():]), p.merging, &out.K)
 	return batch.Run(ctx)
-}
-
-// pick returns the scalars of an MSM: sums of selected values, or the values themselves if none are
-// added up or left out.
-func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, sel *group.Selection, values []S) ([]S, error) {
-	if sel.All() {
-		return values, nil
-	}
-	s := resident.Scalars(ctx, mem, p.engine, p.g1, sel.Len(len(values)))
-	return s, p.fr.Select(ctx, s, values, sel)
 }
 
 // tables are what proofs need in a backend's memory beside the points: the wires for which A, B and C
@@ -195,7 +185,7 @@ type tables[S comparable] struct {
 
 // mostChosen returns the most values that a sum over some of the wires takes.
 func (k *key[P1, P2, S]) mostChosen() int {
-	return max(len(k.a.sel.From), len(k.b1.sel.From), len(k.cs.sel.From))
+	return max(len(k.a.Sel.From), len(k.b1.Sel.From), len(k.cs.Sel.From))
 }
 
 // elements returns how many elements the session of a proof has.
@@ -204,15 +194,13 @@ func (k *key[P1, P2, S]) elements() int {
 }
 
 // chosen returns the wires for which A, B and C have points.
-func (k *key[P1, P2, S]) chosen() [3][]uint32 {
-	return [3][]uint32{k.a.sel.From, k.b1.sel.From, k.cs.sel.From}
+func (k *key[P1, P2, S]) chosen() [][]uint32 {
+	return [][]uint32{k.a.Sel.From, k.b1.Sel.From, k.cs.Sel.From}
 }
 
 // tableElements returns how many elements the session of the tables has.
-func (k *key[P1, P2, S]) tableElements() (n int) {
-	for _, from := range k.chosen() {
-		n += k.vectors.IndexElements(len(from))
-	}
+func (k *key[P1, P2, S]) tableElements() int {
+	n := resident.IndexElements(k.vectors, k.chosen()...)
 	for side := range k.matrices.sides {
 		n += k.vectors.MatrixElements(k.matrices.size(side))
 	}
@@ -233,8 +221,7 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 	program := s.Program()
 	program.Write(w, wires)
 	program.Scale(w, w, p.r())
-	take := func(first int, chosen vector.Indices[S]) vector.Vector[S] {
-		from := w.Slice(first, p.wires)
+	take := func(from vector.Vector[S], chosen vector.Indices[S]) vector.Vector[S] {
 		if chosen.Len() == 0 {
 			return from
 		}
@@ -242,10 +229,10 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 		program.Gather(v, from, chosen)
 		return v
 	}
-	sumA := commit(program, p.a.table, take(p.a.first, on.a))
-	ofB := take(p.b1.first, on.b)
-	sumB1, sumB2 := commit(program, p.b1.table, ofB), commit(program, p.b2.table, ofB)
-	sumC := commit(program, p.cs.table, take(p.cs.first, on.c))
+	sumA := resident.Commit(program, p.a.Table, take(w, on.a))
+	ofB := take(w, on.b)
+	sumB1, sumB2 := resident.Commit(program, p.b1.Table, ofB), resident.Commit(program, p.b2.Table, ofB)
+	sumC := resident.Commit(program, p.cs.Table, take(w.Slice(p.private(), p.wires), on.c))
 	program.SparseProduct(x, on.matrices[0], w)
 	program.SparseProduct(y, on.matrices[1], w)
 	program.Mul(z, x, y)
@@ -254,20 +241,12 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 		program.Transform(v, v, vector.Transform[S]{From: backend.Reversed, Shift: p.shift})
 	}
 	program.Map(x, x.Expr().Mul(y.Expr()).Sub(z.Expr()))
-	sumH := commit(program, p.h.table, x)
+	sumH := resident.Commit(program, p.h.Table, x)
 	if err := program.Run(ctx); err != nil {
 		return err
 	}
 	*out = blinding.Sums[P1, P2]{A: sumA.Get(), B: sumB1.Get(), B2: sumB2.Get(), K: sumC.Get(), Z: sumH.Get()}
 	return nil
-}
-
-// commit adds to a program the sum over the points of a table, which may be none.
-func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], v vector.Vector[S]) *vector.Answer[P] {
-	if t.Len() == 0 {
-		return &vector.Answer[P]{} // infinity
-	}
-	return vector.Commit(p, t.Bases(), v.Slice(0, t.Len()))
 }
 
 // loadTables writes the tables to a new session beside another. Its programs run in the other
@@ -278,14 +257,9 @@ func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	on := new(tables[S])
-	program, chosen := beside.Program(), p.chosen()
-	for i, to := range []*vector.Indices[S]{&on.a, &on.b, &on.c} {
-		*to = s.NewIndices(len(chosen[i]))
-		if len(chosen[i]) > 0 {
-			program.WriteIndices(*to, chosen[i])
-		}
-	}
+	program := beside.Program()
+	x := resident.WriteIndices(program, s, p.chosen()...)
+	on := &tables[S]{a: x[0], b: x[1], c: x[2]}
 	err = program.Run(ctx)
 	for side := range on.matrices {
 		if err != nil {

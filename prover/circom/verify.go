@@ -81,13 +81,10 @@ func (vk *VerifyingKey) binding() (binding, error) {
 	return b, nil
 }
 
-// curveOf returns a curve by gnark-crypto's number.
+// curveOf returns a curve by gnark-crypto's number, false for one without circom's circuits.
 func curveOf(id ecc.ID) (backend.Curve, bool) {
-	i := slices.IndexFunc(file.Curves, func(c backend.Curve) bool { return curves.ID(c) == id })
-	if i < 0 {
-		return 0, false
-	}
-	return file.Curves[i], true
+	c, ok := curves.WithID(id)
+	return c, ok && slices.Contains(file.Curves, c)
 }
 
 // coordinates returns the parts of the coordinates in the order of memory.

@@ -43,9 +43,9 @@ func newAccelerator[P1, P2 any, S comparable, D any](c *curve[P1, P2, S], e *eng
 		return nil, err
 	}
 	k := &key[P1, P2, S]{curve: c, domain: p.domain()}
-	k.a.points, k.b.points, k.k.points, k.z.points, k.b2.points = p.a, p.b, p.k, p.z, p.b2
+	k.a.Points, k.b.Points, k.k.Points, k.z.Points, k.b2.Points = p.a, p.b, p.k, p.z, p.b2
 	for _, ped := range p.pedersen {
-		k.commit, k.know = append(k.commit, bases[P1, S]{points: ped.basis}), append(k.know, bases[P1, S]{points: ped.sigma})
+		k.commit, k.know = append(k.commit, resident.Bases[P1, S]{Points: ped.basis}), append(k.know, resident.Bases[P1, S]{Points: ped.sigma})
 	}
 	if k, err = k.in(ctx, e); err != nil {
 		return nil, errors.Join(err, end())

@@ -2,7 +2,6 @@ package groth16
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -131,19 +130,6 @@ func (p *parts[P1, P2, S]) check(s *shape) error {
 	return proving.CheckCounts(counts...)
 }
 
-// bases are some of a key's points. Their scalars are sums of values; sel says of which values.
-type bases[P, S any] struct {
-	points []P // the key's own, or one for each class
-	sel    group.Selection
-	table  *resident.Table[P, S] // nil until they are loaded
-}
-
-// load loads the points.
-func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S]) (err error) {
-	b.table, err = resident.Load(ctx, e, g, b.points)
-	return err
-}
-
 // key is a proving key as proofs need it.
 type key[P1, P2 any, S comparable] struct {
 	*curve[P1, P2, S]
@@ -154,9 +140,9 @@ type key[P1, P2 any, S comparable] struct {
 	shape    shape
 
 	engine       *engine.Engine // the engine that has the points
-	a, b, k, z   bases[P1, S]
-	b2           bases[P2, S]   // with b's selection
-	commit, know []bases[P1, S] // for each commitment, and its proof of knowledge
+	a, b, k, z   resident.Bases[P1, S]
+	b2           resident.Bases[P2, S]   // with b's selection
+	commit, know []resident.Bases[P1, S] // for each commitment, and its proof of knowledge
 }
 
 // newKey merges equal bases if the options say so. It loads nothing.
@@ -178,9 +164,9 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 		}
 		return sel
 	}
-	one := func(points []P1, from []uint32) (b bases[P1, S]) {
-		b.sel = selection(from, len(points), resident.Columns(points))
-		b.points = group.Representatives(points, &b.sel)
+	one := func(points []P1, from []uint32) (b resident.Bases[P1, S]) {
+		b.Sel = selection(from, len(points), resident.Columns(points))
+		b.Points = group.Representatives(points, &b.Sel)
 		return b
 	}
 	k.a = one(p.a, falses(p.infiniteA, 0))
@@ -191,8 +177,8 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 		k.know = append(k.know, one(ped.sigma, nil))
 	}
 	// B has the same scalars in both groups, so bases are merged only if they are equal in both.
-	k.b.sel = selection(falses(p.infiniteB, 0), len(p.b), resident.Columns(p.b), resident.Columns(p.b2))
-	k.b.points, k.b2.points = group.Representatives(p.b, &k.b.sel), group.Representatives(p.b2, &k.b.sel)
+	k.b.Sel = selection(falses(p.infiniteB, 0), len(p.b), resident.Columns(p.b), resident.Columns(p.b2))
+	k.b.Points, k.b2.Points = group.Representatives(p.b, &k.b.Sel), group.Representatives(p.b2, &k.b.Sel)
 	return k, err
 }
 
@@ -202,19 +188,16 @@ func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2,
 	loaded := *k
 	loaded.engine = e
 	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)
-	loads := []func(context.Context) error{func(ctx context.Context) error { return loaded.b2.load(ctx, e, k.g2) }}
-	for _, b := range loaded.inG1() {
-		loads = append(loads, func(ctx context.Context) error { return b.load(ctx, e, k.g1) })
-	}
-	if err := resident.LoadBeside(ctx, k.vectors, e, k.elements(), loads...); err != nil {
-		return nil, errors.Join(err, loaded.Close())
+	err := resident.LoadBases(ctx, k.vectors, e, k.elements(), k.g1, loaded.inG1(), k.g2, &loaded.b2)
+	if err != nil {
+		return nil, err
 	}
 	return &loaded, nil
 }
 
 // inG1 returns all bases except b2.
-func (k *key[P1, P2, S]) inG1() []*bases[P1, S] {
-	all := []*bases[P1, S]{&k.a, &k.b, &k.k, &k.z}
+func (k *key[P1, P2, S]) inG1() []*resident.Bases[P1, S] {
+	all := []*resident.Bases[P1, S]{&k.a, &k.b, &k.k, &k.z}
 	for i := range k.commit {
 		all = append(all, &k.commit[i], &k.know[i])
 	}
@@ -228,15 +211,15 @@ func (k *key[P1, P2, S]) CheckKey(ctx context.Context) error {
 	}
 	all := []func() error{
 		check("G1.Alpha, Beta and Delta", []P1{k.blinding.Alpha, k.blinding.Beta, k.blinding.Delta}),
-		check("G1.A", k.a.points), check("G1.B", k.b.points), check("G1.K", k.k.points), check("G1.Z", k.z.points),
+		check("G1.A", k.a.Points), check("G1.B", k.b.Points), check("G1.K", k.k.Points), check("G1.Z", k.z.Points),
 		func() error {
 			return resident.CheckPoints(ctx, k.engine, k.g2, "G2.Beta and Delta", []P2{k.blinding.Beta2, k.blinding.Delta2})
 		},
-		func() error { return resident.CheckPoints(ctx, k.engine, k.g2, "G2.B", k.b2.points) },
+		func() error { return resident.CheckPoints(ctx, k.engine, k.g2, "G2.B", k.b2.Points) },
 	}
 	for i := range k.commit {
-		all = append(all, check(fmt.Sprintf("CommitmentKeys[%d].Basis", i), k.commit[i].points),
-			check(fmt.Sprintf("CommitmentKeys[%d].BasisExpSigma", i), k.know[i].points))
+		all = append(all, check(fmt.Sprintf("CommitmentKeys[%d].Basis", i), k.commit[i].Points),
+			check(fmt.Sprintf("CommitmentKeys[%d].BasisExpSigma", i), k.know[i].Points))
 	}
 	for _, f := range all {
 		if err := f(); err != nil {
@@ -247,10 +230,4 @@ func (k *key[P1, P2, S]) CheckKey(ctx context.Context) error {
 }
 
 // Close waits for the proofs in flight and frees the loaded points.
-func (k *key[P1, P2, S]) Close() error {
-	errs := []error{k.b2.table.Close()}
-	for _, b := range k.inG1() {
-		errs = append(errs, b.table.Close())
-	}
-	return errors.Join(errs...)
-}
+func (k *key[P1, P2, S]) Close() error { return resident.CloseBases(k.inG1(), &k.b2) }

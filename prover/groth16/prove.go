@@ -187,8 +187,8 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		if err != nil {
 			batch.Fail(err)
 		}
-		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.B)
-		resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.B2)
+		resident.Add(ctx, batch, p.b.Table, b, p.scalars, &out.B)
+		resident.Add(ctx, batch, p.b2.Table, b, p.scalars, &out.B2)
 		p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.K)
 		for i := range p.know {
 			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
@@ -211,27 +211,23 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 
 // add adds the MSM of selected values to a batch.
 func (p *prover[P1, P2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory,
-	b *bases[P1, S], values []S, m Merging, out *P1) {
+	b *resident.Bases[P1, S], values []S, m Merging, out *P1) {
 	scalars, err := p.pick(ctx, mem, b, values)
 	if err != nil {
 		batch.Fail(err)
 		return
 	}
-	resident.Add(ctx, batch, b.table, scalars, m, out)
+	resident.Add(ctx, batch, b.Table, scalars, m, out)
 }
 
 // pick returns the scalars of an MSM: sums of selected values, or the values themselves if none are
 // added up or left out.
-func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *bases[P1, S], values []S) ([]S, error) {
-	if b.sel.All() {
-		return values, nil
-	}
-	s := resident.Scalars(ctx, mem, p.engine, p.g1, b.sel.Len(len(values)))
-	return s, p.fr.Select(ctx, s, values, &b.sel)
+func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *resident.Bases[P1, S], values []S) ([]S, error) {
+	return resident.Pick(ctx, mem, p.engine, p.g1, p.fr, &b.Sel, values)
 }
 
 // sumOf computes one MSM.
-func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *bases[P1, S], values []S, merging Merging, out *P1) error {
+func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *resident.Bases[P1, S], values []S, merging Merging, out *P1) error {
 	var mem resident.Memory
 	defer mem.Free()
 	batch := resident.NewBatch(p.engine)

@@ -72,15 +72,15 @@ func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol 
 	// Each sum gets separate scalars. Sums over different points that shared scalars would be
 	// computed alone.
 	var err error
-	own := func(b *bases[P1, S], values []S) []S {
-		if err != nil || b.table.Len() == 0 {
+	own := func(b *resident.Bases[P1, S], values []S) []S {
+		if err != nil || b.Table.Len() == 0 {
 			return nil
 		}
-		v := resident.Scalars(ctx, mem, p.engine, p.g1, b.sel.Len(len(values)))
-		if b.sel.All() {
+		v := resident.Scalars(ctx, mem, p.engine, p.g1, b.Sel.Len(len(values)))
+		if b.Sel.All() {
 			copy(v, values)
 		} else {
-			err = p.fr.Select(ctx, v, values, &b.sel)
+			err = p.fr.Select(ctx, v, values, &b.Sel)
 		}
 		return v
 	}
@@ -137,18 +137,18 @@ func (s *stream[P1, P2, S]) together(some []*joint[P1, P2, S]) error {
 		}
 		batch := resident.NewBatch(p.engine)
 		for _, j := range some {
-			resident.Add(ctx, batch, p.z.table, j.coefficients, resident.Never, &j.out.Z)
+			resident.Add(ctx, batch, p.z.Table, j.coefficients, resident.Never, &j.out.Z)
 		}
 		return batch.Run(ctx)
 	})
 	all.Go(func() error {
 		batch := resident.NewBatch(p.engine)
 		for _, j := range some {
-			resident.Add(ctx, batch, p.a.table, j.a, resident.Never, &j.out.A)
-			resident.Add(ctx, batch, p.b.table, j.b, resident.Never, &j.out.B)
-			resident.Add(ctx, batch, p.k.table, j.k, resident.Never, &j.out.K)
+			resident.Add(ctx, batch, p.a.Table, j.a, resident.Never, &j.out.A)
+			resident.Add(ctx, batch, p.b.Table, j.b, resident.Never, &j.out.B)
+			resident.Add(ctx, batch, p.k.Table, j.k, resident.Never, &j.out.K)
 			for i := range p.know {
-				resident.Add(ctx, batch, p.know[i].table, j.knowledge[i], resident.Never, &j.out.knowledge[i])
+				resident.Add(ctx, batch, p.know[i].Table, j.knowledge[i], resident.Never, &j.out.knowledge[i])
 			}
 		}
 		return batch.Run(ctx)
@@ -156,7 +156,7 @@ func (s *stream[P1, P2, S]) together(some []*joint[P1, P2, S]) error {
 	all.Go(func() error {
 		batch := resident.NewBatch(p.engine)
 		for _, j := range some {
-			resident.Add(ctx, batch, p.b2.table, j.b, resident.Never, &j.out.B2)
+			resident.Add(ctx, batch, p.b2.Table, j.b, resident.Never, &j.out.B2)
 		}
 		return batch.Run(ctx)
 	})

@@ -36,7 +36,7 @@ func (w where) onBackend(e *engine.Engine, c backend.Curve) bool {
 // wires take their scalars from a witness in its memory.
 func (p *prover[P1, P2, S]) onBackend() (quotient, wires bool) {
 	on := p.where.onBackend(p.engine, p.vectors.Curve())
-	return on && p.z.sel.All(), on && p.chosen()
+	return on && p.z.Sel.All(), on && p.chosen()
 }
 
 // sessions are the sessions of a proof's programs, which run at the same time. A proof decides once
@@ -108,7 +108,7 @@ func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahea
 	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
 		h := p.quotientsOn(s, program, sol)
-		sum := vector.Commit(program, p.z.table.Bases(), h.Slice(0, p.domain.Size-1))
+		sum := vector.Commit(program, p.z.Table.Bases(), h.Slice(0, p.domain.Size-1))
 		if err := program.Run(ctx); err != nil {
 			return err
 		}
@@ -156,14 +156,14 @@ type choice[S comparable] struct{ a, b, k vector.Indices[S] }
 // chosen reports whether all scalars except Z's are values of the witness as they are: no bases are
 // merged, and no equal scalars.
 func (p *prover[P1, P2, S]) chosen() bool {
-	plain := func(b bases[P1, S]) bool { return b.sel.Classes == nil }
+	plain := func(b resident.Bases[P1, S]) bool { return b.Sel.Classes == nil }
 	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) &&
-		!slices.ContainsFunc(p.know, func(b bases[P1, S]) bool { return !plain(b) })
+		!slices.ContainsFunc(p.know, func(b resident.Bases[P1, S]) bool { return !plain(b) })
 }
 
 // mostChosen returns the most values that a sum over wires takes.
 func (k *key[P1, P2, S]) mostChosen() int {
-	most := max(len(k.a.sel.From), len(k.b.sel.From), len(k.k.sel.From))
+	most := max(len(k.a.Sel.From), len(k.b.Sel.From), len(k.k.Sel.From))
 	for _, c := range k.shape.commitments {
 		most = max(most, len(c.PrivateCommitted))
 	}
@@ -177,11 +177,8 @@ func (k *key[P1, P2, S]) wireElements() int { return k.shape.wires + k.mostChose
 func (k *key[P1, P2, S]) quotientElements() int { return 3 * k.domain.Size }
 
 // choiceElements returns how many elements the session of loadChoice has.
-func (k *key[P1, P2, S]) choiceElements() (n int) {
-	for _, from := range [][]uint32{k.a.sel.From, k.b.sel.From, k.k.sel.From} {
-		n += k.vectors.IndexElements(len(from))
-	}
-	return n
+func (k *key[P1, P2, S]) choiceElements() int {
+	return resident.IndexElements(k.vectors, k.a.Sel.From, k.b.Sel.From, k.k.Sel.From)
 }
 
 // elements returns how many elements the sessions of a proof have together.
@@ -223,15 +220,15 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], so
 		program.Gather(v, w, x)
 		return v
 	}
-	a := commit(program, p.a.table, take(c.a))
+	a := resident.Commit(program, p.a.Table, take(c.a))
 	v := take(c.b)
-	b, b2 := commit(program, p.b.table, v), commit(program, p.b2.table, v)
-	k := commit(program, p.k.table, take(c.k))
+	b, b2 := resident.Commit(program, p.b.Table, v), resident.Commit(program, p.b2.Table, v)
+	k := resident.Commit(program, p.k.Table, take(c.k))
 	knowledge := make([]*vector.Answer[P1], len(p.know))
 	for i, values := range com.values {
 		v := some.Slice(0, len(values))
 		program.Write(v, values)
-		knowledge[i] = commit(program, p.know[i].table, v)
+		knowledge[i] = resident.Commit(program, p.know[i].Table, v)
 	}
 	if err := program.Run(ctx); err != nil {
 		return err
@@ -243,14 +240,6 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], so
 	return nil
 }
 
-// commit adds to a program the sum over the points of a table, which may be none.
-func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], v vector.Vector[S]) *vector.Answer[P] {
-	if t.Len() == 0 {
-		return &vector.Answer[P]{} // infinity
-	}
-	return vector.Commit(p, t.Bases(), v.Slice(0, t.Len()))
-}
-
 // loadChoice writes the tables to a new session beside another.
 func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
 	s, err := beside.Beside(ctx, p.choiceElements())
@@ -259,16 +248,9 @@ func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Sessi
 	}
 	// The program runs in the other session, so that Repeat sees its failure.
 	program := beside.Program()
-	table := func(from []uint32) vector.Indices[S] {
-		x := s.NewIndices(len(from))
-		if len(from) > 0 {
-			program.WriteIndices(x, from)
-		}
-		return x
-	}
-	c := &choice[S]{table(p.a.sel.From), table(p.b.sel.From), table(p.k.sel.From)}
+	x := resident.WriteIndices(program, s, p.a.Sel.From, p.b.Sel.From, p.k.Sel.From)
 	if err := program.Run(ctx); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	return s, c, nil
+	return s, &choice[S]{x[0], x[1], x[2]}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -74,28 +75,42 @@ func TenantOf(public string) string { return public[:20] }
 // Inbox returns the prefix of the subjects for answers to a tenant.
 func Inbox(tenant string) string { return "_INBOX." + tenant }
 
-// ReadTicket reads a ticket from a file. It refuses a file that other users may read or write,
-// except on Windows. Errors wrap backend.ErrInvalidInput.
+// ReadSecret returns what is in a file with secrets. It refuses a file that other users may read or
+// write, except on Windows. Errors wrap backend.ErrInvalidInput.
+func ReadSecret(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	rights, err := files.RightsOfOpen(f, st)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	if runtime.GOOS != "windows" && rights.Others(files.MayAll) {
+		return nil, fmt.Errorf("%w: other users may read or write %s, which has secrets: chmod 600 it", backend.ErrInvalidInput, path)
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	return text, nil
+}
+
+// ReadTicket reads a ticket from a file, as ReadSecret does.
 func ReadTicket(path string) (t Ticket, err error) {
-	st, err := os.Stat(path)
+	text, err := ReadSecret(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return t, fmt.Errorf("%w: no ticket %s: msm cluster up writes it", backend.ErrInvalidInput, path)
 	}
 	if err != nil {
-		return t, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+		return t, err
 	}
-	rights, err := files.RightsOf(path, st)
-	if err != nil {
-		return t, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
-	}
-	if runtime.GOOS != "windows" && rights.Others(files.MayAll) {
-		return t, fmt.Errorf("%w: other users may read or write %s, which has secrets: chmod 600 it", backend.ErrInvalidInput, path)
-	}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &t)
-	}
-	if err != nil {
+	if err := json.Unmarshal(text, &t); err != nil {
 		return t, fmt.Errorf("%w: ticket %s: %w", backend.ErrInvalidInput, path, err)
 	}
 	t.path = path

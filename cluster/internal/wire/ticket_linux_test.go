@@ -10,17 +10,21 @@ import (
 	"testing"
 )
 
-// TestTicketOfOthers: a ticket that another user may read is refused. The file's mode may allow
+// TestSecretOfOthers: a ticket or another secret that another user may read is refused. The file's mode may allow
 // that, or its access control list, whose mask the mode shows as the group's rights.
-func TestTicketOfOthers(t *testing.T) {
+func TestSecretOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "client.json")
 	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	refused := func(what string, want bool) {
 		t.Helper()
-		if _, err := ReadTicket(path); (err != nil && strings.Contains(err.Error(), "other users may read")) != want {
-			t.Errorf("%s: %v", what, err)
+		_, ticket := ReadTicket(path)
+		_, secret := ReadSecret(path)
+		for _, err := range []error{ticket, secret} {
+			if (err != nil && strings.Contains(err.Error(), "other users may read")) != want {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
 	}
 	refused("its owner's", false)

@@ -96,30 +96,21 @@ func weaveSystem(s system, curve string) weaver {
 
 // weaveCalls puts the hooks into the package that programs call.
 func (s system) weaveCalls(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
-	changed = map[int][]byte{}
 	found := 0
-	for i, name := range names {
-		f, err := parse(name, "Prove", "Setup")
-		if err != nil {
-			return nil, "", err
-		}
-		if f == nil || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
+	changed, err = rewrite(names, func(f *file) error {
 		for function, signature := range s.functions {
 			aside, err := f.setAside(function, signature)
 			if err != nil {
-				return nil, "", err
+				return err
 			}
 			if aside {
 				found++
 			}
 		}
-		if len(f.edits) > 0 {
-			if changed[i], err = f.changed(); err != nil {
-				return nil, "", err
-			}
-		}
+		return nil
+	}, "Prove", "Setup")
+	if err != nil {
+		return nil, "", err
 	}
 	if found != len(s.functions) || !has(s.imports...) {
 		return nil, "", fmt.Errorf("this version of gnark's package %s has not both Prove and Setup", s.name)
@@ -129,29 +120,21 @@ func (s system) weaveCalls(names []string, has func(...string) bool) (changed ma
 
 // weaveKey puts the hook into a curve's package, where proving keys are read.
 func (s system) weaveKey(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
-	for i, name := range names {
-		f, err := parse(name, readFrom)
-		if err != nil {
-			return nil, "", err
-		}
-		if f == nil || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
+	changed, err = rewrite(names, func(f *file) error {
 		fn := f.method("*ProvingKey", readFrom)
 		if fn == nil {
-			continue
+			return nil
 		}
 		if len(fn.Type.Params.List) != 1 || len(fn.Type.Params.List[0].Names) != 1 {
-			return nil, "", fmt.Errorf("%s: %s of a proving key has not one argument", f.at(fn), readFrom)
+			return fmt.Errorf("%s: %s of a proving key has not one argument", f.at(fn), readFrom)
 		}
 		f.rename(fn.Name, stock+readFrom)
-		text, err := f.changed()
-		if err != nil {
-			return nil, "", err
-		}
-		changed = map[int][]byte{i: text}
+		return nil
+	}, readFrom)
+	if err != nil {
+		return nil, "", err
 	}
-	if changed == nil || !has("io") {
+	if len(changed) == 0 || !has("io") {
 		return nil, "", fmt.Errorf("this version of gnark's package %s has no proving keys that are read", s.name)
 	}
 	return changed, keyText(s.name), nil

@@ -143,31 +143,48 @@ func (f *file) setAside(name, signature string) (found bool, err error) {
 	return true, nil
 }
 
-// weaveCurve puts the hook into a package of a curve.
-func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
-	var pkg string
-	found := map[string]bool{}
+// rewrite has change note the edits of each file that speaks of one of the words. It returns the files
+// that got any, by their index. Tests stay as they are.
+func rewrite(names []string, change func(*file) error, words ...string) (changed map[int][]byte, err error) {
 	changed = map[int][]byte{}
 	for i, name := range names {
-		f, err := parse(name, multiExp, multiples)
+		f, err := parse(name, words...)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		if f == nil || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
+		if err := change(f); err != nil {
+			return nil, err
+		}
+		if len(f.edits) == 0 {
+			continue
+		}
+		if changed[i], err = f.changed(); err != nil {
+			return nil, err
+		}
+	}
+	return changed, nil
+}
+
+// weaveCurve puts the hook into a package of a curve.
+func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
+	var pkg string
+	found := map[string]bool{}
+	changed, err = rewrite(names, func(f *file) error {
 		pkg = f.tree.Name.Name
 		for _, g := range []string{"G1", "G2"} {
 			aside, err := f.setAside(multiples+g, fmt.Sprintf("func(base *%sAffine, scalars []fr.Element) []%sAffine", g, g))
 			if err != nil {
-				return nil, "", err
+				return err
 			}
 			if aside {
 				found[g] = true
 			}
 			if fn := f.method("*"+g+"Jac", multiExp); fn != nil {
 				if err := f.checkSignature(fn, g); err != nil {
-					return nil, "", err
+					return err
 				}
 				f.rename(fn.Name, stockMultiExp)
 				f.renameCalls(fn.Body)
@@ -175,16 +192,15 @@ func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byt
 			}
 			if fn := f.method("*"+g+"Affine", multiExp); fn != nil {
 				if n := (&file{fset: f.fset}).renameCalls(fn.Body); n != 1 {
-					return nil, "", fmt.Errorf("%s: MultiExp of %sAffine does not rely on that of %sJac", f.at(fn), g, g)
+					return fmt.Errorf("%s: MultiExp of %sAffine does not rely on that of %sJac", f.at(fn), g, g)
 				}
 				found[g+"Affine"] = true
 			}
 		}
-		if len(f.edits) > 0 {
-			if changed[i], err = f.changed(); err != nil {
-				return nil, "", err
-			}
-		}
+		return nil
+	}, multiExp, multiples)
+	if err != nil {
+		return nil, "", err
 	}
 	for _, want := range []string{"G1Jac", "G2Jac", "G1Affine", "G2Affine"} {
 		if !found[want] {
@@ -235,28 +251,14 @@ func (f *file) checkType(fn *ast.FuncDecl, name, want string) error {
 // weaveKeys returns the weaver of a curve's package kzg, which puts the hook into it.
 func weaveKeys(curve string) weaver {
 	return func(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
-		for i, name := range names {
-			f, err := parse(name, toLagrange)
-			if err != nil {
-				return nil, "", err
-			}
-			if f == nil || strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			aside, err := f.setAside(toLagrange, "func(coeffs []curve.G1Affine) ([]curve.G1Affine, error)")
-			if err != nil {
-				return nil, "", err
-			}
-			if !aside {
-				continue
-			}
-			text, err := f.changed()
-			if err != nil {
-				return nil, "", err
-			}
-			changed = map[int][]byte{i: text}
+		changed, err = rewrite(names, func(f *file) error {
+			_, err := f.setAside(toLagrange, "func(coeffs []curve.G1Affine) ([]curve.G1Affine, error)")
+			return err
+		}, toLagrange)
+		if err != nil {
+			return nil, "", err
 		}
-		if changed == nil || !has(gnarkCrypto+"/"+curve) {
+		if len(changed) == 0 || !has(gnarkCrypto+"/"+curve) {
 			return nil, "", errors.New("this version of gnark-crypto has no function " + toLagrange)
 		}
 		return changed, keysText(curve), nil
@@ -265,16 +267,8 @@ func weaveKeys(curve string) weaver {
 
 // weaveCPU makes the engine's own CPU backend call the stock MultiExp.
 func weaveCPU(names []string, _ func(...string) bool) (changed map[int][]byte, added string, err error) {
-	changed = map[int][]byte{}
 	calls, methods := 0, 0
-	for i, name := range names {
-		f, err := parse(name, multiExp)
-		if err != nil {
-			return nil, "", err
-		}
-		if f == nil {
-			continue
-		}
+	changed, err = rewrite(names, func(f *file) error {
 		calls += f.renameCalls(f.tree)
 		ast.Inspect(f.tree, func(n ast.Node) bool {
 			if t, ok := n.(*ast.InterfaceType); ok {
@@ -289,11 +283,10 @@ func weaveCPU(names []string, _ func(...string) bool) (changed map[int][]byte, a
 			}
 			return true
 		})
-		if len(f.edits) > 0 {
-			if changed[i], err = f.changed(); err != nil {
-				return nil, "", err
-			}
-		}
+		return nil
+	}, multiExp)
+	if err != nil {
+		return nil, "", err
 	}
 	if calls == 0 || methods == 0 {
 		return nil, "", errors.New("this version of pippin calls no MultiExp there: msm and the module's pippin are of different versions")

@@ -33,7 +33,6 @@ import (
 	"github.com/consensys/gnark/std/rangecheck"
 	"github.com/consensys/gnark/std/selector"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/circuits"
 	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
@@ -102,15 +101,15 @@ func sumOf(h hash.BinaryHasher, err error, in []uints.U8) ([]uints.U8, error) {
 // measured makes one of the circuits that are measured.
 func measured(name string, hashes int) func(ecc.ID) (circuit, assigned frontend.Circuit) {
 	return func(id ecc.ID) (frontend.Circuit, frontend.Circuit) {
-		for _, c := range backend.Curves() {
-			if curves.ID(c) != id {
-				continue
-			}
-			if s, err := circuits.New(name, c, hashes, 0); err == nil && slices.Contains(circuits.CurvesOf(name), c) {
-				return s.Circuit, s.Assignment
-			}
+		c, ok := curves.WithID(id)
+		if !ok || !slices.Contains(circuits.CurvesOf(name), c) {
+			return nil, nil
 		}
-		return nil, nil
+		s, err := circuits.New(name, c, hashes, 0)
+		if err != nil {
+			return nil, nil
+		}
+		return s.Circuit, s.Assignment
 	}
 }
 

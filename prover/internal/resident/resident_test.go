@@ -492,3 +492,57 @@ func TestLoadBeside(t *testing.T) {
 		t.Errorf("a load that fails: %v", err)
 	}
 }
+
+// choosy is a backend that refuses bases of G2, once those of G1 are there.
+type choosy struct {
+	backend.Backend
+	sets int // of G1 that are awaited
+	inG1 chan struct{}
+}
+
+func (c choosy) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	if b.Group == backend.G2 {
+		for range c.sets {
+			<-c.inG1
+		}
+		return 0, fmt.Errorf("%w: bases of G2", backend.ErrInvalidInput)
+	}
+	id, err := c.Backend.LoadBases(ctx, b)
+	c.inG1 <- struct{}{}
+	return id, err
+}
+
+// TestLoadBases: bases of both groups are loaded, and CloseBases frees them; where one set fails, those that
+// were loaded are freed.
+func TestLoadBases(t *testing.T) {
+	_, _, g1, g2 := bn254.Generators()
+	ones := []*Bases[bn254.G1Affine, fr.Element]{{Points: []bn254.G1Affine{g1}}, {Points: []bn254.G1Affine{g1, g1}}}
+	other := &Bases[bn254.G2Affine, fr.Element]{Points: []bn254.G2Affine{g2}}
+	load := func(e *engine.Engine) error {
+		return LoadBases(t.Context(), vector.BN254, e, 8, group.BN254G1, ones, group.BN254G2, other)
+	}
+	e, err := Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := load(e); err != nil || e.Stats().Bases != 3 || ones[1].Table.Len() != 2 || other.Table.Len() != 1 {
+		t.Fatalf("%v, %d sets of bases", err, e.Stats().Bases)
+	}
+	if err := CloseBases(ones, other); err != nil || e.Stats().Bases != 0 {
+		t.Errorf("%v, %d sets of bases are left", err, e.Stats().Bases)
+	}
+	refusing, err := engine.New(t.Context(), engine.Config{
+		Open: func(context.Context, string) (backend.Backend, error) {
+			return choosy{cpu.New(cpu.Options{}), len(ones), make(chan struct{})}, nil
+		},
+		Fallbacks: []string{engine.NoFallback},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refusing.Close()
+	if err := load(refusing); !errors.Is(err, backend.ErrInvalidInput) || refusing.Stats().Bases != 0 {
+		t.Errorf("%v, %d sets of bases are left", err, refusing.Stats().Bases)
+	}
+}

@@ -90,6 +90,15 @@ func (r *Runtime) setError(err error) {
 	r.o.Report(fmt.Sprintf("%s: %s", instead, strings.Join(strings.Fields(err.Error()), " ")))
 }
 
+// failure returns the error of a call that was not answered: nil, so that gnark computes it, unless the
+// runtime is strict.
+func (r *Runtime) failure(err error) error {
+	if r.o.Strict {
+		return err
+	}
+	return nil
+}
+
 // open opens the engine once; what went wrong then stays so.
 func (r *Runtime) open() (*opened, error) {
 	r.once.Do(func() {
@@ -174,14 +183,11 @@ func Of[P, J, S any](r *Runtime, g *msm.Group[P, S], fromAffine func(*J, *P) *J)
 			return false, nil
 		}
 		sum, err := multiExp(r, g, points, scalars)
-		switch {
-		case err == nil:
-			fromAffine(p, &sum)
-			return true, nil
-		case r.o.Strict:
-			return false, err
+		if err != nil {
+			return false, r.failure(err)
 		}
-		return false, nil
+		fromAffine(p, &sum)
+		return true, nil
 	}
 }
 

@@ -53,21 +53,15 @@ func (r *Runtime) declinesPoints(n int) bool {
 // program has f compute n points of a group on the engine. Its error is nil unless the
 // runtime is strict.
 func program[P, S any](r *Runtime, g *msm.Group[P, S], what call, n int, f func(*opened) ([]P, error)) ([]P, error) {
-	failed := func(err error) ([]P, error) {
-		if r.o.Strict {
-			return nil, err
-		}
-		return nil, nil
-	}
 	e, err := r.open()
 	if err != nil {
-		return failed(err)
+		return nil, r.failure(err)
 	}
 	start := time.Now()
 	points, err := f(e)
 	if err != nil {
 		r.report("failure of "+string(what), fmt.Sprintf("%s: %v", what, err))
-		return failed(err)
+		return nil, r.failure(err)
 	}
 	// Nothing else answers: the engine falls back to this process, which has no programs.
 	l := line{Call: what, Curve: g.Curve().String(), Group: g.Group().String(), Points: n, Backend: r.o.Backend}

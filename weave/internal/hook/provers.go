@@ -35,15 +35,9 @@ func (r *Runtime) Ask(what string, curve backend.Curve, size int, answer func(co
 	if size < r.o.Threshold {
 		return false, nil
 	}
-	failed := func(err error) (bool, error) {
-		if r.o.Strict {
-			return false, err
-		}
-		return false, nil
-	}
 	e, err := r.open()
 	if err != nil {
-		return failed(err)
+		return false, r.failure(err)
 	}
 	start, before := time.Now(), r.loads.Load()
 	err = answer(context.Background(), e.Engine)
@@ -52,7 +46,7 @@ func (r *Runtime) Ask(what string, curve backend.Curve, size int, answer func(co
 		return false, nil // gnark says what is wrong, or knows more
 	case err != nil && isFailure(err):
 		r.report("failure of "+what, fmt.Sprintf("%s: %v", what, err))
-		return failed(err)
+		return false, r.failure(err)
 	case err != nil:
 		return false, err
 	}

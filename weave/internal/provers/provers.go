@@ -18,6 +18,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/internal/inuse"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
@@ -34,19 +35,13 @@ func FromEnvironment() *hook.Runtime {
 	})
 }
 
-// ids are the curves with provers.
-var ids = map[ecc.ID]backend.Curve{
-	ecc.BN254: backend.BN254, ecc.BLS12_377: backend.BLS12377, ecc.BLS12_381: backend.BLS12381, ecc.BW6_761: backend.BW6761,
-}
-
 // curveOf returns the curve of a constraint system, false for one without provers.
 func curveOf(ccs constraint.ConstraintSystem) (backend.Curve, bool) {
 	on, ok := ccs.(interface{ CurveID() ecc.ID })
 	if !ok {
 		return 0, false
 	}
-	c, ok := ids[on.CurveID()]
-	return c, ok
+	return curves.WithID(on.CurveID())
 }
 
 // ProveGroth16 returns the hook of Groth16's Prove. The hooks of Prove and Setup answer neither a result nor an error
@@ -125,6 +120,7 @@ func ReadPlonk[K any](r *hook.Runtime, curve ecc.ID) func(*K, io.Reader) (io.Rea
 
 func read[K, I any](r *hook.Runtime, what string, curve ecc.ID,
 	by func(context.Context, *engine.Engine, io.Reader) (I, error)) func(*K, io.Reader) (io.Reader, int64, error) {
+	on, _ := curves.WithID(curve) // every curve that is woven is there
 	return func(pk *K, from io.Reader) (io.Reader, int64, error) {
 		head := make([]byte, headBytes)
 		n, err := io.ReadFull(from, head)
@@ -136,7 +132,7 @@ func read[K, I any](r *hook.Runtime, what string, curve ecc.ID,
 		counted := &counter{from: same}
 		begun := false
 		var failure error
-		_, err = r.Ask(what, ids[curve], int(size), func(ctx context.Context, e *engine.Engine) error {
+		_, err = r.Ask(what, on, int(size), func(ctx context.Context, e *engine.Engine) error {
 			begun = true
 			var made I
 			if made, failure = by(ctx, e, counted); failure != nil {

@@ -20,7 +20,7 @@ import (
 // The measures of a plot of proofs, which is read at half of a page's width, too.
 const (
 	proofsWidth = 7 * vg.Inch
-	proofsEdge  = 1.5 * vg.Inch // title and axis
+	proofsEdge  = 1.3 * vg.Inch // axis, and title without the devices
 	proofsRow   = 0.25 * vg.Inch
 	proofsBar   = 0.17 * vg.Inch
 	proofsFont  = 13
@@ -35,7 +35,7 @@ type proofGroup struct {
 }
 
 // proofGroups returns the circuits of records in their order, with all backends in order of
-// first appearance and where and when the proofs were made. Of runs that merge and runs that
+// first appearance and where and when the proofs were made, a line for each device. Of runs that merge and runs that
 // never do it takes the former.
 func proofGroups(records []io.Reader) (groups []*proofGroup, backends []string, where string, err error) {
 	device := map[string]string{} // by backend
@@ -89,7 +89,7 @@ func proofGroups(records []io.Reader) (groups []*proofGroup, backends []string, 
 	}
 	slices.Sort(devices)
 	slices.Reverse(devices)
-	return groups, backends, strings.Join(append(devices, days...), "; "), nil
+	return groups, backends, strings.Join(devices, "\n") + "; " + strings.Join(days, "; "), nil
 }
 
 // PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
@@ -175,7 +175,8 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 	p.X.Max *= 1.02
 	p.Y.Min, p.Y.Max = y+0.5, 0.5
 
-	canvas, err := newCanvas(format, proofsWidth, proofsEdge+proofsRow*vg.Length(p.Y.Max-p.Y.Min))
+	devices := proofsFont * vg.Length(1+strings.Count(where, "\n"))
+	canvas, err := newCanvas(format, proofsWidth, proofsEdge+devices+proofsRow*vg.Length(p.Y.Max-p.Y.Min))
 	if err != nil {
 		return err
 	}
@@ -269,7 +270,7 @@ func circuitTitle(circuit string) string {
 	case circuit == "sha256-2k":
 		return "SHA-256 of 2 KB"
 	case circuit == "recursion":
-		return "BLS12-377 proof verified"
+		return "Recursion"
 	}
 	if n, ok := strings.CutPrefix(circuit, "mimc-"); ok {
 		return n + " MiMC hashes"

@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
@@ -148,7 +153,7 @@ func TestPlotProofs(t *testing.T) {
 	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"Proofs, and gnark's own prover on the same machine", "C, 16 cores; A; 2026-11-29",
+	want := []string{"Proofs, and gnark's own prover on the same machine", "C, 16 cores", "A; 2026-11-29",
 		"a line goes from the slowest proof to the fastest",
 		"ECDSA, Groth16 on BN254, 185 k constraints: gnark 2.0 ms", "GPU 1.0 ms, median of 7", "CPU not measured",
 		"9 MiMC hashes, PLONK on BN254, 1.29 M constraints: gnark 8.0 ms", "GPU 2.0 ms, median of 3", "CPU 4.0 ms, median of 3"}
@@ -183,7 +188,7 @@ func TestPlotProofs(t *testing.T) {
 }
 
 // TestCommittedPlots: plots are what their records give, those with other libraries by
-// the command that the documents have.
+// the command that the documents have, and their texts fit.
 func TestCommittedPlots(t *testing.T) {
 	text, err := os.ReadFile("../../../../../docs/bench-protocol.md")
 	if err != nil {
@@ -315,5 +320,33 @@ func TestCommittedPlots(t *testing.T) {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what its records give (%v): go test ./cmd/msm/internal/report/plots -run CommittedPlots -update", path, err)
 		}
+		if err := textsFit(string(want)); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
+}
+
+var (
+	svgWidth = regexp.MustCompile(`viewBox="0 0 ([0-9.]+) `)
+	svgText  = regexp.MustCompile(`<text x="([0-9.]+)"[^>]*transform="scale\(1, -1\)"[^>]*font-size:([0-9.]+)px">([^<]*)<`)
+)
+
+// textsFit returns an error if a level text of an SVG goes beyond its right edge, in a wider font too.
+func textsFit(svg string) error {
+	width := svgWidth.FindStringSubmatch(svg)
+	texts := svgText.FindAllStringSubmatch(svg, -1)
+	if width == nil || len(texts) == 0 {
+		return errors.New("no width or no texts")
+	}
+	most, err := strconv.ParseFloat(width[1], 64)
+	for _, text := range texts {
+		x, wrong := strconv.ParseFloat(text[1], 64)
+		size, no := strconv.ParseFloat(text[2], 64)
+		err = errors.Join(err, wrong, no)
+		face := font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Length(size))
+		if end := x + widerFont*float64(face.Width(html.UnescapeString(text[3]))); end > most {
+			err = errors.Join(err, fmt.Errorf("%q ends at %.0f of %.0f", text[3], end, most))
+		}
+	}
+	return err
 }
