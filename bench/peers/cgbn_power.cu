@@ -53,10 +53,11 @@ static uint32_t n;
 
 template <uint32_t threads>
 static double run() {
-  constexpr uint32_t block = 128;
-  return peer::timed([] {
-    powers<threads><<<((uint64_t)n * threads + block - 1) / block, block>>>(modulus, bases, exponents, answers, n);
-    CUDA(cudaGetLastError());
+  cudaLaunchConfig_t config{};
+  config.blockDim.x = 128;
+  config.gridDim.x = ((uint64_t)n * threads + 127) / 128;
+  return peer::timed([&] {
+    CUDA(cudaLaunchKernelEx(&config, powers<threads>, modulus, bases, exponents, answers, n));
     CUDA(cudaDeviceSynchronize());
   });
 }

@@ -8,7 +8,7 @@
 
 using namespace curve_config;
 typedef scalar_t S;
-#ifdef GROUP_G2
+#ifdef G2_ENABLED
 typedef g2_affine_t A;
 typedef g2_projective_t P;
 #else
@@ -98,7 +98,7 @@ int main(int, char** arg) {
   A* points;
   CUDA(cudaMalloc(&points, n * sizeof(A)));
   CUDA(cudaMemcpy(points, converted.data(), n * sizeof(A), cudaMemcpyHostToDevice));
-  int c = getenv("PEER_WINDOW") ? atoi(getenv("PEER_WINDOW")) : window(points, scalars, (int)n, factor);
+  int c = window(points, scalars, (int)n, factor);
   card all(points, scalars, (int)n, factor, c);
   peer::serve(c ? "windows of " + std::to_string(c) + " bits" : "windows as the library chooses", sizeof(A), [&](uint8_t* answer) {
     P sum;

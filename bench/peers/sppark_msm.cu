@@ -11,7 +11,7 @@
 #include <ec/jacobian_t.hpp>
 #include <ec/xyzz_t.hpp>
 
-#ifdef GROUP_G2
+#ifdef G2_ENABLED
 typedef fp2_t field;
 #else
 typedef fp_t field;

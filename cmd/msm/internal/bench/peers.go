@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -35,7 +36,8 @@ type Peers struct {
 	Programs string   // the folder that bench/peers/build made
 	Only     []string // of its programs; none is all
 	Curves   []backend.Curve
-	Sizes    []int         // powers of two
+	Sizes    []int         // of MSMs and transforms, powers of two
+	Batches  []int         // numbers of a batch of modular powers
 	Patience time.Duration // with a program, until it is ready and for each answer; 0 is two minutes
 }
 
@@ -66,7 +68,8 @@ func (c *Peers) Validate() error {
 	if c.Programs == "" || len(c.Backends) > 1 {
 		return Refused("programs are in a folder, and compared with one backend")
 	}
-	if err := cmp.Or(c.ValidateCommon(), Some("curves", c.Curves), Powers("points and elements", c.Sizes, 2)); err != nil {
+	if err := cmp.Or(c.ValidateCommon(), Some("curves", c.Curves), Powers("points and elements", c.Sizes, 2),
+		Within("numbers", c.Batches, 1, math.MaxInt32)); err != nil {
 		return err
 	}
 	_, err := c.read()
@@ -358,7 +361,7 @@ func transform[E comparable](ctx context.Context, t transforming, f *vector.Fiel
 	return t.turns(ctx, run, own, turns)
 }
 
-// powers compares modular powers of every width that programs have, at all sizes.
+// powers compares modular powers of every width that programs have, in all batches.
 func (p *peers) powers(ctx context.Context) error {
 	programs := slices.DeleteFunc(slices.Clone(p.programs.Programs), func(x peerProgram) bool { return x.Op != "power" })
 	slices.SortStableFunc(programs, func(a, b peerProgram) int { return cmp.Compare(a.Bits, b.Bits) })
@@ -371,7 +374,7 @@ func (p *peers) powers(ctx context.Context) error {
 			p.Notef("backend %s has no powers: they are left out", p.engine.Name)
 			return nil
 		}
-		for _, n := range p.cfg.Sizes {
+		for _, n := range p.cfg.Batches {
 			if err := p.power(ctx, bits, n, programs[:same]); err != nil {
 				return err
 			}
@@ -562,7 +565,12 @@ func (p *peers) peerSeries(run report.Run, compute func() (bool, time.Duration, 
 // is left out.
 func (p *peers) turn(ctx context.Context, run report.Run, ours *Series, t turn) (*Series, error) {
 	name := fmt.Sprintf("%s, %s", t.program.Name, units.FormatSize(run.N))
-	peer, err := startPeer(ctx, filepath.Join(p.cfg.Programs, t.program.Name), t.args, cmp.Or(p.cfg.Patience, 2*time.Minute))
+	// The absolute path: a name without a folder is looked up in PATH.
+	path, err := filepath.Abs(filepath.Join(p.cfg.Programs, t.program.Name))
+	if err != nil {
+		return nil, err
+	}
+	peer, err := startPeer(ctx, path, t.args, cmp.Or(p.cfg.Patience, 2*time.Minute))
 	var theirs *Series
 	var broken error // of pippin
 	if err == nil {

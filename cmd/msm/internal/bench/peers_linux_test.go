@@ -24,8 +24,8 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// The size and the seed of TestPeers, whose programs are scripts.
-const peerSize, peerSeed = 32, 7
+// The sizes and the seed of TestPeers, whose programs are scripts.
+const peerSize, peerBatch, peerSeed = 32, 20, 7
 
 // peerFolder makes a folder of programs, scripts by their names.
 func peerFolder(t *testing.T, programs string, scripts map[string]string) string {
@@ -49,7 +49,7 @@ func runPeers(t *testing.T, folder string, curve backend.Curve, only ...string) 
 	runs, _, err := Measure(t.Context(), &Peers{
 		Common: Common{Open: open, Backends: []string{"cpu"}, Count: 2, Seed: peerSeed, CacheDir: filepath.Join(folder, "cache"),
 			Note: func(s string) { fmt.Fprintln(&notes, s) }},
-		Programs: folder, Only: only, Curves: []backend.Curve{curve}, Sizes: []int{peerSize},
+		Programs: folder, Only: only, Curves: []backend.Curve{curve}, Sizes: []int{peerSize}, Batches: []int{peerBatch},
 	})
 	return runs, notes.String(), err
 }
@@ -196,10 +196,12 @@ func TestPeersRefuses(t *testing.T) {
 	folder := peerFolder(t, `{"name": "p", "library": "l", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [1]}`, nil)
 	open := func(context.Context, string) (backend.Backend, error) { return nil, errors.New("opened") }
 	good := Peers{Common: Common{Open: open, Backends: []string{"cpu"}, Count: 1}, Programs: folder,
-		Curves: []backend.Curve{backend.BN254}, Sizes: []int{8}}
+		Curves: []backend.Curve{backend.BN254}, Sizes: []int{8}, Batches: []int{8}}
 	for what, change := range map[string]func(*Peers){
 		"no size":    func(c *Peers) { c.Sizes = nil },
 		"a size":     func(c *Peers) { c.Sizes = []int{12} },
+		"no batch":   func(c *Peers) { c.Batches = nil },
+		"no numbers": func(c *Peers) { c.Batches = []int{0} },
 		"no runs":    func(c *Peers) { c.Count = 0 },
 		"no folder":  func(c *Peers) { c.Programs = filepath.Join(folder, "nothing") },
 		"no program": func(c *Peers) { c.Only = []string{"q"} },
@@ -218,7 +220,7 @@ func TestPeersRefuses(t *testing.T) {
 // left out when a power of the sample is wrong.
 func TestPeersPowers(t *testing.T) {
 	const bits = 64
-	l := newNumberWork(backend.NumExpMod, bits, peerSize, peerSeed)
+	l := newNumberWork(backend.NumExpMod, bits, peerBatch, peerSeed)
 	if err := l.oracle(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -231,18 +233,18 @@ func TestPeersPowers(t *testing.T) {
 		if err := os.WriteFile(kept, answer, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		scripts[name] = fmt.Sprintf("[ \"$3 $4\" = '%d %d' ] && [ $(wc -c < \"$1\") = %d ] || exit 1\n", peerSize, bits, 8*(1+2*peerSize)) +
+		scripts[name] = fmt.Sprintf("[ \"$3 $4\" = '%d %d' ] && [ $(wc -c < \"$1\") = %d ] || exit 1\n", peerBatch, bits, 8*(1+2*peerBatch)) +
 			fmt.Sprintf("echo ready 8 threads\nwhile read -r line; do cat %s > \"$2\"; echo '1.5 '; done\n", kept)
 	}
 	programs := `{"name": "right", "library": "theirs", "commit": "c0ffee", "op": "power", "bits": 64},
 		{"name": "wrong", "library": "wrong", "op": "power", "bits": 64}`
 	runs, notes, err := runPeers(t, peerFolder(t, programs, scripts), backend.BN254)
-	if !errors.Is(err, ErrWrong) || !strings.Contains(notes, "wrong, 32: left out: 3 of its 3 answers are not right") || len(runs) != 2 {
+	if !errors.Is(err, ErrWrong) || !strings.Contains(notes, "wrong, 20: left out: 3 of its 3 answers are not right") || len(runs) != 2 {
 		t.Fatalf("%v, %s, %d runs", err, notes, len(runs))
 	}
 	for i, library := range []string{report.Pippin, "theirs"} {
 		r := runs[i]
-		if r.Op != report.OpPeerPowers || r.Inputs[report.InputLibrary] != library || r.Sizes["bits"] != bits || r.N != peerSize || !r.Checked ||
+		if r.Op != report.OpPeerPowers || r.Inputs[report.InputLibrary] != library || r.Sizes["bits"] != bits || r.N != peerBatch || !r.Checked ||
 			r.Compared == 0 || r.Median <= 0 {
 			t.Errorf("%+v", r)
 		}

@@ -172,6 +172,7 @@ PIPPIN_GPU_MEMORY, such as 40GiB of 80.`,
 			s.Flags().StringSliceVar(&w.Only, "only", nil, "programs of it, such as sppark-bn254-g1"+Several+"; all without it")
 			Choice(s, &w.Curves, "curve", "all", backend.Curves(), backend.ParseCurve, "")
 			Numbers(s, &w.Sizes, "size", "2^20,2^22", "points and elements, powers of two", units.ParseSize)
+			Numbers(s, &w.Batches, "batch", "2^14,2^16", "numbers of a batch of modular powers", units.ParseSize)
 			s.Flags().DurationVar(&w.Patience, "patience", 2*time.Minute, "time that a program has until it is ready, and for each answer")
 		},
 	}

@@ -35,7 +35,8 @@ func TestBenchPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"bench", "peers", "--programs", folder, "--backend", "cpu", "--size", "16",
+	t.Chdir(folder)
+	args := []string{"bench", "peers", "--programs", ".", "--backend", "cpu", "--size", "16",
 		"--count", "3", "--cache", filepath.Join(folder, "cache")}
 	out := filepath.Join(folder, "record.json")
 	status, table, errs := cli(t, &App{}, append(args, "--format", "json", "--out", out)...)
