@@ -806,3 +806,84 @@ func TestCostOfAKill(t *testing.T) {
 		t.Errorf("%v ms", most)
 	}
 }
+
+// TestAlone: a job that an earlier worker has begun and not ended is proved alone, and others go on after it.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w, link := r.client(), r.fakeWork("alone"), r.admin()
+	suspects := map[string]bool{}
+	ids := submitAll(t, c, w, 8)
+	for _, i := range []int{1, 2, 5} {
+		suspects[string(fakeProof(number(i)))] = true
+		if _, err := link.ChangeRecord(t.Context(), ids[i], func(r *wire.Record) { r.Begun = 1 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var now, most atomic.Int64 // jobs at work
+	r.work(func(cfg *worker.Config) {
+		cfg.Jobs = 4
+		cfg.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+			defer now.Add(-1)
+			beside, proof := now.Add(1)-1, fakeProof(witness)
+			for range 5 {
+				time.Sleep(20 * time.Millisecond)
+				beside = max(beside, now.Load()-1)
+			}
+			if suspects[string(proof)] && beside > 0 {
+				t.Errorf("%d jobs beside one that may end the worker", beside)
+			}
+			for old := most.Load(); beside > old && !most.CompareAndSwap(old, beside); old = most.Load() {
+			}
+			return proof, nil
+		})
+	})
+	waitAll(t, c, ids)
+	if most.Load() == 0 {
+		t.Error("no jobs were at work side by side, and this test checks nothing")
+	}
+}
+
+// TestKillingJob: a job that ends its workers ends after five of them, its client pays for their time, and all
+// others are proved.
+func TestKillingJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w := r.client(), r.fakeWork("kills")
+	before := submitAll(t, c, w, 20)
+	killing, err := c.Submit(t.Context(), w, []byte("kill"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := submitAll(t, c, w, 20)
+	ctx, end := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer end()
+	for range 2 {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				cmd := workerIn(t, r)
+				stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+				_ = cmd.Wait()
+				stop()
+			}
+		})
+	}
+	waitAll(t, c, before)
+	waitAll(t, c, after)
+	if _, err := c.Wait(t.Context(), killing); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "5 workers began it") {
+		t.Error("the job that ends workers: ", err)
+	}
+	m, err := r.admin().Last(t.Context(), wire.EndsPrefix+killing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cost wire.Cost
+	if err := json.Unmarshal([]byte(m.Header.Get(wire.CostHeader)), &cost); err != nil {
+		t.Fatal(err)
+	}
+	if least := 5 * float64(wire.AckWait.Milliseconds()); cost.Counts() < least {
+		t.Errorf("its client pays %.0f ms, five workers were missed for %.0f", cost.Counts(), least)
+	}
+}

@@ -64,6 +64,9 @@ func workerProcess(ticket string) error {
 		if strings.HasPrefix(string(witness), "slow") {
 			time.Sleep(time.Hour) // until this process is killed; without progress, but for less than Stall
 		}
+		if strings.HasPrefix(string(witness), "kill") {
+			os.Exit(3)
+		}
 		if strings.HasPrefix(string(witness), "alice") {
 			time.Sleep(40 * time.Millisecond) // jobs of the storm that take longer
 		}

@@ -112,13 +112,17 @@ func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 		defer func() { end(err) }()
 	}
 	witness := w.fetch(mine, h)
-	r, err := w.tries.begin(ctx, h.job.ID)
+	r, leave, err := w.begin(ctx, mine, h.job.ID)
+	defer leave()
 	switch {
+	case err != nil && errors.Is(context.Cause(mine), errCancelled):
+		return w.settle(h, w.end(ctx, h, wire.End{Reason: errCancelled.Error(), Caller: true, Kind: wire.Cancelled}))
 	case err != nil:
 		return w.giveBack(h, err)
 	case r.Late:
 		return w.settle(h, w.end(ctx, h, wire.End{Reason: wire.TooLate, Caller: true, Kind: wire.Late}))
 	case guilty(r) != "":
+		h.began = h.began.Add(-lost(r)) // its client pays for the workers that it took
 		return w.settle(h, w.end(ctx, h, wire.End{Reason: guilty(r)}))
 	}
 	h.working.Store(true)
@@ -128,6 +132,41 @@ func (w *Worker) job(ctx context.Context, msg *nats.Msg) (err error) {
 		return w.failed(ctx, h, err, context.Cause(mine))
 	}
 	return w.settle(h, w.end(ctx, h, wire.End{Proof: proof}))
+}
+
+// begin notes that this worker begins a job, and has it wait for room. Its context is mine, and ctx that of the
+// worker's work. leave gives the room back.
+//
+// A worker that began the job before and was not heard of again was ended by it, or by a job beside it. So the
+// job is begun alone: when no other is at work here, and none begins before it leaves. A job that ends workers
+// thus takes others with it once, and none of these is taken for the one that does.
+func (w *Worker) begin(ctx, mine context.Context, id string) (r wire.Record, leave func(), err error) {
+	enter := func(parts int64) error {
+		if w.room.Acquire(mine, parts) != nil {
+			leave = func() {}
+			return context.Cause(mine)
+		}
+		leave = func() { w.room.Release(parts) }
+		return nil
+	}
+	if err = enter(1); err != nil {
+		return r, leave, err
+	}
+	r, err = w.tries.begin(ctx, id)
+	if err != nil || r.Begun < 2 || r.Late || guilty(r) != "" {
+		return r, leave, err
+	}
+	leave()
+	leave = func() {}
+	// While it waits, what ends the worker is not this job.
+	if err = w.tries.returned(ctx, id); err != nil {
+		return r, leave, err
+	}
+	if err = enter(int64(w.cfg.Jobs)); err != nil {
+		return r, leave, err
+	}
+	r, err = w.tries.begin(ctx, id)
+	return r, leave, err
 }
 
 // failed decides what a failure means for the job: an end, another try, or that the job is given

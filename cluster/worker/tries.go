@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
@@ -30,6 +31,9 @@ func guilty(r wire.Record) string {
 	}
 	return ""
 }
+
+// lost returns the time that workers were missed which began a job and were not heard of again.
+func lost(r wire.Record) time.Duration { return time.Duration(max(0, r.Begun-1)) * wire.AckWait }
 
 // tries counts the tries of jobs in a stream, so that a job that kills its workers leaves a trace.
 // The server's count of deliveries would not do, because it includes deliveries that are nobody's

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
@@ -151,6 +152,7 @@ type Worker struct {
 
 	tries   *tries
 	provers *provers
+	room    *semaphore.Weighted // Jobs: one for each job that is at work, all for one that must be alone
 	log     *slog.Logger
 	heard   *bounded.Log // warnings that tenants cause
 
@@ -192,7 +194,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Meter == nil {
 		cfg.Meter = noMeter{}
 	}
-	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
+	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, room: semaphore.NewWeighted(int64(cfg.Jobs)), log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
 		state: wire.State{Name: cfg.Name, Jobs: cfg.Jobs, Version: build.This().Version}}
 	w.heard = bounded.New(w.log)
 	if w.link, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
