@@ -194,7 +194,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Meter == nil {
 		cfg.Meter = noMeter{}
 	}
-	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, room: semaphore.NewWeighted(int64(cfg.Jobs)), log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
+	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, room: semaphore.NewWeighted(int64(cfg.Jobs)),
+		log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
 		state: wire.State{Name: cfg.Name, Jobs: cfg.Jobs, Version: build.This().Version}}
 	w.heard = bounded.New(w.log)
 	if w.link, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
