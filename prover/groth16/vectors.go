@@ -66,9 +66,10 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 	return ctx, own
 }
 
-// mostLent bounds the bytes that backends lend for the solutions of all proofs at a time. Other solutions
-// are in Go's memory, and are copied to where the backend reads them.
-const mostLent = 1 << 30
+// mostLent bounds the bytes that backends lend for the solutions of all proofs at a time; one gets a
+// sixteenth at most. Other solutions are in Go's memory, and are copied to where the backend reads them:
+// long ones are solved faster there, by as much as the copy takes.
+var mostLent int64 = 1 << 30
 
 // lentNow is how many bytes backends lend now.
 var lentNow atomic.Int64
@@ -82,7 +83,7 @@ func (p *prover[P1, P2, S]) lend(ctx context.Context, mem *resident.Memory) (fun
 	return func(wires, sides int) (w, s []S) {
 		bytes := int64((wires + sides) * p.vectors.Curve().ScalarBytes())
 		mem.Add(func() { lentNow.Add(-bytes) })
-		if lentNow.Add(bytes) > mostLent {
+		if lentNow.Add(bytes) > mostLent || bytes > mostLent/16 {
 			return nil, nil
 		}
 		w, on.wires = resident.ScalarsUntil(ctx, mem, p.engine, p.g1, wires)
