@@ -72,16 +72,25 @@ func (p *Program[E]) add(step backend.Step, fill func([]byte)) {
 	p.fill = append(p.fill, fill)
 }
 
-// all returns an answer's elements or points, which it wipes in b.
+// all returns an answer's elements or points. They are b itself, unless that is not aligned for them: then
+// it is wiped.
 func all[T any](b []byte, n int) []T {
+	if v, err := layout.View[T](b); err == nil && len(v) == n {
+		return v
+	}
 	v := make([]T, n)
 	copy(layout.Bytes(v), b)
 	clear(b)
 	return v
 }
 
-// one returns where an answer of one element or point goes.
-func one[T any](a *Answer[T]) func([]byte) { return func(b []byte) { a.v = all[T](b, 1)[0] } }
+// one returns where an answer of one element or point goes. It wipes the answer.
+func one[T any](a *Answer[T]) func([]byte) {
+	return func(b []byte) {
+		a.v = all[T](b, 1)[0]
+		clear(b)
+	}
+}
 
 // bytes returns an element as backends have it.
 func bytes[E any](e E) []byte { return layout.Bytes([]E{e}) }

@@ -482,7 +482,7 @@ var mutants = []mutant{
 	{batches, "if b.err != nil {\n\t\treturn b.err\n\t}\n\tif err := b.batch", "if err := b.batch", "TestBatch"},
 	{batches, "\tfor _, f := range b.deliver {\n\t\tf()\n\t}\n", "", "TestMergedScalarsLeaveNothing"},
 	{batches, "\t\tm.Add(s.Free)\n", "", "TestMemoryIsFreed"},
-	{batches, "\tm.Add(func() { clear(s) })\n", "", "TestMemoryIsFreed"},
+	{batches, "free = sync.OnceFunc(func() { clear(s) })", "free = func() {}", "TestMemoryIsFreed"},
 	{batches, "\tm.free = nil\n", "", "TestMemoryIsFreed"},
 
 	// prover/internal/resident/vectors.go: a key's vectors, in one backend at a time.
@@ -571,6 +571,8 @@ var mutants = []mutant{
 	{adding, "int64(column) >= int64(len(from)) || ", "", "TestConformanceInChunks"},
 	{adding, "PE(&w.to[r.row]).Add(&w.to[r.row], &r.sum)", "w.to[r.row] = r.sum", "TestConformanceInChunks"},
 	{sums, "t.Vector.offset != dst.offset && dst.overlaps(t.Vector)", "false", "TestSumOverlaps"},
+	{programs, "all[T](b, 1)[0]\n\t\tclear(b)\n", "all[T](b, 1)[0]\n", "TestAnswers"},
+	{programs, "layout.Bytes(v), b)\n\tclear(b)\n", "layout.Bytes(v), b)\n", "TestAnswers"},
 	{programs, "\tif p.err == nil {\n\t\tp.used = append(p.used, vs...)\n\t}\n", "", "TestFreedBeforeRun"},
 
 	// prover/internal/assignment/schedule.go: in which order.

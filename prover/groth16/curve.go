@@ -57,15 +57,24 @@ type curve[P1, P2 any, S comparable] struct {
 // product of each constraint. It is secret.
 type solution[S any] struct {
 	w, a, b, c []S
+	lent       *lent
 	free       func() // gives the memory back to the solver
 }
 
-func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S]) *solution[S] {
-	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], func() { by.Free(s) }}
+func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S], on *lent) *solution[S] {
+	if !s.Lent {
+		on = nil
+	}
+	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], on, func() { by.Free(s) }}
 }
 
 func (s *solution[S]) wipe() {
-	merge.Wipe(s.a, s.b, s.c, s.w)
+	if s.lent != nil {
+		s.lent.wires()
+		s.lent.sides()
+	} else {
+		merge.Wipe(s.a, s.b, s.c, s.w)
+	}
 	s.a, s.b, s.c = nil, nil, nil
 	if s.free != nil {
 		s.free()
@@ -75,9 +84,16 @@ func (s *solution[S]) wipe() {
 
 // wipeFactors wipes the values of the constraints. They are no longer used.
 func (s *solution[S]) wipeFactors() {
-	merge.Wipe(s.a, s.b, s.c)
+	if s.lent != nil {
+		s.lent.sides()
+	} else {
+		merge.Wipe(s.a, s.b, s.c)
+	}
 	s.a, s.b, s.c = nil, nil, nil
 }
+
+// lent wipes memory that a backend lends for a solution, and gives it back.
+type lent struct{ wires, sides func() }
 
 // proof is a proof with its types as parameters.
 type proof[P1, P2 any] struct {

@@ -26,3 +26,13 @@ func MostMultiples(n int) (restore func()) {
 	mostMultiples = n
 	return func() { mostMultiples = was }
 }
+
+// MostLent bounds the bytes that backends lend for solutions, until restore is called.
+func MostLent(n int64) (restore func()) {
+	was := mostLent
+	mostLent = n
+	return func() { mostLent = was }
+}
+
+// LentNow returns how many bytes backends lend now.
+func LentNow() int64 { return lentNow.Load() }

@@ -98,13 +98,15 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	defer own.close()
 
 	sys.Engine = p.engine
+	lend, on := p.lend(ctx, &mem)
+	sys.Lend = lend
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
 	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, cfg, com))
 	end(err)
 	if err != nil {
 		return nil, err
 	}
-	sol := solutionOf(sys.Solver, solved)
+	sol := solutionOf(sys.Solver, solved, on)
 	mem.Add(sol.wipe)
 	since := time.Now()
 	if err := p.blinding.Draw(blind); err != nil {

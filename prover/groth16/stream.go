@@ -46,7 +46,8 @@ type joint[P1, P2 any, S comparable] struct {
 	a, b         []S
 	k            []S
 	knowledge    [][]S
-	coefficients []S // of the quotient
+	answer       []S // the coefficients of the quotient, to be wiped
+	coefficients []S // these, or their copy
 	out          *sums[P1, P2]
 	done         chan error
 }
@@ -70,7 +71,7 @@ func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol 
 	p := s.p
 	j := &joint[P1, P2, S]{sol: sol, out: out, done: make(chan error, 1)}
 	// Each sum gets separate scalars. Sums over different points that shared scalars would be
-	// computed alone.
+	// computed alone. K's are the wires' own, where they are a part of them.
 	var err error
 	own := func(b *resident.Bases[P1, S], values []S) []S {
 		if err != nil || b.Table.Len() == 0 {
@@ -84,7 +85,12 @@ func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol 
 		}
 		return v
 	}
-	j.a, j.b, j.k = own(&p.a, sol.w), own(&p.b, sol.w), own(&p.k, sol.w)
+	j.a, j.b = own(&p.a, sol.w), own(&p.b, sol.w)
+	if lo, ok := p.k.sel.Part(); ok {
+		j.k = sol.w[lo : lo+p.k.table.Len()]
+	} else {
+		j.k = own(&p.k, sol.w)
+	}
 	for i := range p.know {
 		j.knowledge = append(j.knowledge, own(&p.know[i], com.values[i]))
 	}
@@ -120,7 +126,7 @@ func (s *stream[P1, P2, S]) lane() {
 		s.mu.Unlock()
 		err := s.together(some)
 		for _, j := range some {
-			clear(j.coefficients)
+			clear(j.answer)
 			j.done <- err
 		}
 	}
@@ -187,10 +193,20 @@ func (s *stream[P1, P2, S]) quotients(ctx context.Context, some []*joint[P1, P2,
 			return err
 		}
 		for i, j := range some {
-			clear(j.coefficients)
-			j.coefficients = read[i].Get()
+			clear(j.answer)
+			j.answer = read[i].Get()
 		}
 		return nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	for _, j := range some {
+		if j.coefficients = j.answer; j.sol.lent != nil {
+			// The backend reads them where it has read the values of A, which nobody needs any more.
+			j.coefficients = j.sol.a[:n-1]
+			copy(j.coefficients, j.answer)
+		}
+	}
+	return nil
 }

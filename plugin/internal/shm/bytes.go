@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"bytes"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -78,6 +79,16 @@ func Wipe(b []byte) { parallel(len(b), func(from, to int) { clear(b[from:to]) })
 func Copy(dst, src []byte) {
 	dst = dst[:len(src)]
 	parallel(len(src), func(from, to int) { copy(dst[from:to], src[from:to]) })
+}
+
+// Clone returns a copy of b. A short one is made without clearing it first.
+func Clone(b []byte) []byte {
+	if Workers(len(b)) == 1 {
+		return bytes.Clone(b)
+	}
+	c := make([]byte, len(b))
+	Copy(c, b)
+	return c
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

@@ -889,6 +889,22 @@ func TestUnusedMemoryGoesBack(t *testing.T) {
 	}
 }
 
+// TestClone: a copy is one, and shares nothing, whether one goroutine makes it or several.
+func TestClone(t *testing.T) {
+	for _, n := range []int{0, 1, 5000, 2*parallelGrain + 5, 20 * parallelGrain} {
+		b := bytes.Repeat([]byte{1, 2, 3}, n/3+1)[:n]
+		c := Clone(b)
+		if !bytes.Equal(b, c) {
+			t.Fatalf("%d bytes differ", n)
+		}
+		if n > 0 {
+			if c[n-1]++; bytes.Equal(b, c) {
+				t.Errorf("%d bytes are shared", n)
+			}
+		}
+	}
+}
+
 func BenchmarkWipe(b *testing.B) {
 	a, err := NewArena(256 << 20)
 	if err != nil {

@@ -59,6 +59,9 @@ var ErrNotCanonical = errors.New("assignment: an input that is not below the fie
 type System[S any] struct {
 	*constraint.System
 	Coefficients []S
+	// Lend, if it is not nil, returns memory for a solution's wires, and for its three sides one after the
+	// other, so many elements, which are zero. It may return nil: then the solver has memory.
+	Lend func(wires, sides int) (w, s []S)
 }
 
 // Solution has a value for each wire and the sides of each constraint: A w, B w, C w
@@ -67,6 +70,8 @@ type System[S any] struct {
 type Solution[S any] struct {
 	Wires []S
 	Sides [3][]S
+	// Lent says that the memory is System.Lend's.
+	Lent bool
 }
 
 // Solver solves over one field. It keeps the memory of solutions that were given back
@@ -115,10 +120,13 @@ func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 	return s
 }
 
-// Free takes back a solution, whose memory has been cleared up to its capacity.
+// Free takes back a solution, whose memory has been cleared up to its capacity, unless it was lent.
 // Nothing may refer to it any more. What was given back first is let go where there would be
 // too much.
 func (s *Solver[S]) Free(v *Solution[S]) {
+	if v.Lent {
+		return
+	}
 	k := &kept[S]{Solution: v}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +154,16 @@ func (s *Solver[S]) drop(i int) *Solution[S] {
 
 // take has room for a solution: so many wires, and so many rows of so much capacity.
 // All of it is zero. What was given back is taken for circuits of the same size.
-func (s *Solver[S]) take(wires, rows, capacity int) *Solution[S] {
+func (s *Solver[S]) take(lend func(wires, sides int) (w, s []S), wires, rows, capacity int) *Solution[S] {
+	if lend != nil {
+		if w, sides := lend(wires, 3*capacity); w != nil {
+			v := &Solution[S]{Wires: w, Lent: true}
+			for i := range v.Sides {
+				v.Sides[i] = sides[i*capacity : i*capacity+rows : (i+1)*capacity]
+			}
+			return v
+		}
+	}
 	if v := s.taken(wires, capacity); v != nil {
 		v.Wires = v.Wires[:wires]
 		for i := range v.Sides {
@@ -188,6 +205,9 @@ func forget[S limbs](v *S) { (*v)[len(*v)-1] = none }
 
 // constant is the wire of a term that is its coefficient.
 const constant = ^uint32(0)
+
+// one is the wire of a rank-1 system whose value is 1.
+const one = 0
 
 // run is one system being solved.
 type run[S limbs, PS curves.Scalar[S]] struct {
@@ -372,7 +392,7 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 		rows = nextPowerOfTwo(used)
 		capacity = rows + 4
 	}
-	sol := own.take(known+sys.NbInternalVariables, rows, capacity)
+	sol := own.take(sys.Lend, known+sys.NbInternalVariables, rows, capacity)
 	r.values, r.sides = sol.Wires, sol.Sides
 	copy(r.values[known-len(inputs):], inputs)
 	if !r.sparse {

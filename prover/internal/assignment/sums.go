@@ -169,6 +169,8 @@ func scalesOf[S limbs, PS curves.Scalar[S]](r *reducer[S], coefficients []S) []i
 // addUp sets sum to the sum of terms, a coefficient and a wire each. open is the place of
 // the term whose wire has no value, and which is left out, or -1; more than one are an
 // error.
+//
+// The system is a rank-1 one, whose constants are terms of the wire one.
 func (w *worker[S, PS]) addUp(sum *S, terms []uint32) (open int, err error) {
 	if len(terms) <= 2*fewTerms {
 		return w.addFew(sum, terms)
@@ -192,14 +194,18 @@ func (w *worker[S, PS]) addFew(sum *S, terms []uint32) (open int, err error) {
 			open = i
 			continue
 		}
+		by := terms[i]
+		if terms[i+1] == one {
+			v, by = &w.coefficients[by], constraint.CoeffIdOne
+		}
 		if !first {
-			w.times(sum, terms[i], v)
-		} else if terms[i] == constraint.CoeffIdOne {
+			w.times(sum, by, v)
+		} else if by == constraint.CoeffIdOne {
 			*sum = *v
 		} else {
 			var zero S
 			*sum = zero
-			w.times(sum, terms[i], v)
+			w.times(sum, by, v)
 		}
 		first = false
 	}
@@ -241,6 +247,9 @@ func (w *worker[S, PS]) addTo(a *wide, terms []uint32) (open int, err error) {
 			w.minus(&w.addend, v)
 			addTimes(a, &w.addend, uint64(-k))
 			weight -= int64(k)
+		case !w.sparse && terms[i+1] == one:
+			add(a, &w.coefficients[terms[i]])
+			weight++
 		default:
 			PS(&w.addend).Mul(&w.coefficients[terms[i]], v)
 			add(a, &w.addend)

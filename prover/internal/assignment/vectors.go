@@ -65,7 +65,11 @@ func (w *worker[S, PS]) products() error {
 	f := &w.factors
 	n := f.n
 	f.n = 0
-	w.multiplyAll(f.c[:n], f.a[:n], f.b[:n])
+	if n == 1 { // most levels of a chain have one instruction
+		PS(&f.c[0]).Mul(&f.a[0], &f.b[0])
+	} else {
+		w.multiplyAll(f.c[:n], f.a[:n], f.b[:n])
+	}
 	for i := range f.of[:n] {
 		p := &f.of[i]
 		c := &w.sides[2][p.id]

@@ -24,31 +24,23 @@ type Sums[P1, P2 any] struct {
 	B2         P2
 }
 
-// Blinding is the randomness that hides the witness: r, s and -rs, and delta times each. It is
-// secret too.
+// Blinding is the randomness that hides the witness: r, s, and multiples of delta. It is secret too.
 type Blinding[P1, P2, S any] struct {
-	rs                      [3]S
-	rDelta, sDelta, rsDelta P1
-	sDelta2                 P2
+	rs      [2]S
+	rDelta  P1
+	sDelta2 P2
 }
 
 // Draw draws r and s, uniform below the order.
 func (k *Key[P1, P2, S]) Draw(b *Blinding[P1, P2, S]) error {
-	if err := k.Fr.Random(b.rs[:2]); err != nil {
-		return err
-	}
-	k.Fr.Mul(&b.rs[2], &b.rs[0], &b.rs[1])
-	k.Fr.Neg(&b.rs[2], &b.rs[2])
-	return nil
+	return k.Fr.Random(b.rs[:])
 }
 
 // Mask computes the multiples of delta. It needs no sum, so it can run beside the MSMs.
 func (k *Key[P1, P2, S]) Mask(b *Blinding[P1, P2, S]) {
-	r, s, minusRS := k.Fr.Big(&b.rs[0]), k.Fr.Big(&b.rs[1]), k.Fr.Big(&b.rs[2])
-	defer wipeInts(r, s, minusRS)
+	r, s := k.Fr.Big(&b.rs[0]), k.Fr.Big(&b.rs[1])
+	defer wipeInts(r, s)
 	b.rDelta = k.G1.Sum(group.Term[P1]{Point: k.Delta, K: r})
-	b.sDelta = k.G1.Sum(group.Term[P1]{Point: k.Delta, K: s})
-	b.rsDelta = k.G1.Sum(group.Term[P1]{Point: k.Delta, K: minusRS})
 	b.sDelta2 = k.G2.Sum(group.Term[P2]{Point: k.Delta2, K: s})
 }
 
@@ -62,15 +54,17 @@ func wipeInts(ks ...*big.Int) {
 // Join computes the proof's three points:
 //
 //	A = alpha + sum a + r delta
-//	B = beta + sum b + s delta, in G2 and, as B1, in G1
-//	C = sum k + sum z + s A + r B1 - r s delta
+//	B = beta + sum b + s delta
+//	C = sum k + sum z + s A + r (beta + sum b)
+//
+// The last term of C is the same as r B - r s delta with B in G1, which takes two multiples of delta more.
 func (k *Key[P1, P2, S]) Join(t *Sums[P1, P2], b *Blinding[P1, P2, S]) (pa P1, pb P2, pc P1) {
 	r, s := k.Fr.Big(&b.rs[0]), k.Fr.Big(&b.rs[1])
 	defer wipeInts(r, s)
 	term := func(point P1, by *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: by} }
 	pa = k.G1.Sum(term(k.Alpha, nil), term(t.A, nil), term(b.rDelta, nil))
-	b1 := k.G1.Sum(term(k.Beta, nil), term(t.B, nil), term(b.sDelta, nil))
+	b1 := k.G1.Sum(term(k.Beta, nil), term(t.B, nil))
 	pb = k.G2.Sum(group.Term[P2]{Point: k.Beta2}, group.Term[P2]{Point: t.B2}, group.Term[P2]{Point: b.sDelta2})
-	pc = k.G1.Sum(term(t.K, nil), term(t.Z, nil), term(pa, s), term(b1, r), term(b.rsDelta, nil))
+	pc = k.G1.Sum(term(t.K, nil), term(t.Z, nil), term(pa, s), term(b1, r))
 	return pa, pb, pc
 }

@@ -307,6 +307,17 @@ type Selection struct {
 // All reports whether the scalars are the slice itself.
 func (s *Selection) All() bool { return s.From == nil && s.Classes == nil }
 
+// Part reports whether the scalars are a part of the slice, and where it begins. From ascends.
+func (s *Selection) Part() (lo int, ok bool) {
+	switch n := len(s.From); {
+	case s.Classes != nil || n == 0:
+		return 0, s.All()
+	default:
+		lo = int(s.From[0])
+		return lo, int(s.From[n-1])-lo == n-1
+	}
+}
+
 // Len returns how many scalars are selected of n elements.
 func (s *Selection) Len(n int) int {
 	switch {
@@ -341,8 +352,13 @@ func (f *Field[S]) Select(ctx context.Context, dst, src []S, s *Selection) error
 	}
 	if s.Classes == nil {
 		return merge.Until(ctx, len(dst), part, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				dst[i] = *at(uint32(i))
+			if s.From == nil {
+				copy(dst[lo:hi], src[lo:hi])
+				return
+			}
+			to := dst[lo:hi]
+			for i, from := range s.From[lo:hi] {
+				to[i] = src[from]
 			}
 		})
 	}

@@ -143,6 +143,28 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// TestPart: a selection is a part of the slice if it has no gap and adds nothing up.
+func TestPart(t *testing.T) {
+	_, classes := classesOf(t, 3)
+	for _, c := range []struct {
+		sel Selection
+		lo  int
+		ok  bool
+	}{
+		{Selection{}, 0, true},
+		{Selection{From: []uint32{}}, 0, false},
+		{Selection{From: []uint32{4}}, 4, true},
+		{Selection{From: []uint32{2, 3, 4}}, 2, true},
+		{Selection{From: []uint32{2, 3, 5}}, 2, false},
+		{Selection{Classes: classes}, 0, false},
+		{Selection{From: []uint32{2, 3, 4}, Classes: classes}, 0, false},
+	} {
+		if lo, ok := c.sel.Part(); ok != c.ok || ok && lo != c.lo {
+			t.Errorf("%v: %d, %v", c.sel, lo, ok)
+		}
+	}
+}
+
 // TestEvaluationInParts has polynomials of one part and of several, of all
 // lengths of the last, against the definition.
 func TestEvaluationInParts(t *testing.T) {

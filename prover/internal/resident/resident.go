@@ -299,14 +299,21 @@ type Memory struct {
 
 // Scalars returns n zero scalars, valid until m.Free.
 func Scalars[P, S any](ctx context.Context, m *Memory, e *engine.Engine, ops *group.Ops[P, S], n int) []S {
+	s, _ := ScalarsUntil(ctx, m, e, ops, n)
+	return s
+}
+
+// ScalarsUntil returns n zero scalars, valid until free, which wipes them, or m.Free.
+func ScalarsUntil[P, S any](ctx context.Context, m *Memory, e *engine.Engine, ops *group.Ops[P, S], n int) (_ []S, free func()) {
 	if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
 		m.Add(s.Free)
-		return s.Slice()
+		return s.Slice(), s.Free
 	}
-	// The backend has no memory left: the engine copies from ours.
+	// The call has ended: whoever computes with these finds that out.
 	s := make([]S, n)
-	m.Add(func() { clear(s) })
-	return s
+	free = sync.OnceFunc(func() { clear(s) })
+	m.Add(free)
+	return s, free
 }
 
 // Add registers f. Free calls it, at the same time as others.

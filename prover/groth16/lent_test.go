@@ -1,0 +1,123 @@
+package groth16_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/witness"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/faulty"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
+)
+
+// lender is a backend that has memory for scalars, and sees which inputs lie there.
+type lender struct {
+	*faulty.Backend
+
+	mu        sync.Mutex
+	given     [][]byte // all buffers so far
+	free      int      // of these
+	in, other int      // inputs in buffers, and elsewhere
+}
+
+// Alloc implements backend.Allocator.
+func (l *lender) Alloc(_ context.Context, size int) (backend.Buffer, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := make([]byte, size)
+	l.given = append(l.given, b)
+	return &loan{l, b}, nil
+}
+
+type loan struct {
+	of *lender
+	b  []byte
+}
+
+func (l *loan) Bytes() []byte { return l.b }
+
+func (l *loan) Free() {
+	clear(l.b)
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	l.of.free++
+}
+
+func (l *lender) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	for _, s := range steps {
+		backend.WithInput(s, func(in *backend.Input, _ int) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			lo, hi := layout.Range(in.Bytes)
+			if slices.ContainsFunc(l.given, func(b []byte) bool { from, to := layout.Range(b); return from <= lo && hi <= to }) {
+				l.in++
+			} else {
+				l.other++
+			}
+		})
+	}
+	return l.Backend.Run(ctx, steps)
+}
+
+func (l *lender) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	return l.Run(ctx, backend.Steps(jobs))
+}
+
+// TestSolutionsAreWhereTheBackendReads: nothing of a proof is copied to the backend's memory, whether it is
+// made alone or in a stream. All of that memory is given back and wiped. Without memory the proofs are right too.
+func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("random of 60"))
+	w := b.witness(t, 3)
+	wrong := b.witness(t, -3)
+	wires := b.ccs.GetNbPublicVariables() + b.ccs.GetNbSecretVariables() + b.ccs.GetNbInternalVariables()
+	solution := 32 * (wires + 3*int(ecc.NextPowerOfTwo(uint64(b.ccs.GetNbConstraints()))))
+	for most, lends := range map[int]bool{1 << 30: true, 16 * solution: true, 16*solution - 1: false, 0: false} {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			defer groth16.MostLent(int64(most))()
+			f := faulty.Backends{Elsewhere: true}
+			var l *lender
+			e := newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (backend.Backend, error) {
+				on, err := f.New(ctx)
+				l = &lender{Backend: on}
+				return l, err
+			}})
+			p, err := groth16.NewProver(e, b.ccs, b.pk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.in, l.other = 0, 0 // what was asked when the backend was opened
+			for _, inFlight := range []int{1, 6} {
+				for proof, err := range p.ProveAll(t.Context(), slices.Values(slices.Repeat([]witness.Witness{w}, 8)), inFlight) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					b.verify(t, proof, w)
+				}
+			}
+			if _, err := p.Prove(t.Context(), wrong); err == nil {
+				t.Error("a proof of a wrong witness")
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if lends != (l.other == 0) || l.in == 0 {
+				t.Errorf("%d inputs in the backend's memory, %d elsewhere", l.in, l.other)
+			}
+			if l.free != len(l.given) || slices.ContainsFunc(l.given, func(b []byte) bool { return !bytes.Equal(b, make([]byte, len(b))) }) {
+				t.Errorf("%d of %d buffers are given back, or some have secrets", l.free, len(l.given))
+			}
+			if n := groth16.LentNow(); n != 0 {
+				t.Errorf("%d bytes count as lent", n)
+			}
+		})
+	}
+}
