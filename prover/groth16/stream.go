@@ -86,8 +86,8 @@ func (s *stream[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, sol 
 		return v
 	}
 	j.a, j.b = own(&p.a, sol.w), own(&p.b, sol.w)
-	if lo, ok := p.k.sel.Part(); ok {
-		j.k = sol.w[lo : lo+p.k.table.Len()]
+	if lo, ok := p.k.Sel.Part(); ok {
+		j.k = sol.w[lo : lo+p.k.Table.Len()]
 	} else {
 		j.k = own(&p.k, sol.w)
 	}
