@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	measured "github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/scripts/internal/tree"
+)
+
+const realFile = "bench/results/epyc2/real-programs.jsonl"
+
+// realLine is the line of the record for a program in a form.
+type realLine struct {
+	Program     string  `json:"program"`
+	Commit      string  `json:"commit"`
+	Gnark       string  `json:"gnark,omitempty"`
+	Fork        string  `json:"fork,omitempty"` // what its go.mod replaces gnark by
+	GnarkCrypto string  `json:"gnark_crypto"`
+	Form        string  `json:"form"`
+	What        string  `json:"what"`
+	Built       bool    `json:"built"`
+	Passed      bool    `json:"passed"`
+	Tests       int     `json:"tests"`            // that passed, skipped ones left out
+	Proofs      int     `json:"proofs,omitempty"` // whole, by the backend
+	Setups      int     `json:"setups,omitempty"`
+	Reads       int     `json:"reads,omitempty"` // of proving keys
+	MSMs        int     `json:"msms,omitempty"`
+	Lines       int     `json:"lines,omitempty"` // of source changed
+	Added       int     `json:"added,omitempty"` // lines of files added
+	Note        string  `json:"note,omitempty"`  // what a build said of provers
+	Error       string  `json:"error,omitempty"`
+	Seconds     float64 `json:"seconds"` // builds included
+}
+
+// realAll runs the named programs, or all, in every form, and prints the record's lines. For all it writes the record.
+func realAll(root string, names []string) error {
+	work, err := os.MkdirTemp("", "woven-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	bin := filepath.Join(work, "bin")
+	if err := buildCommands(root, bin); err != nil {
+		return err
+	}
+	programs, err := named(names)
+	if err != nil {
+		return err
+	}
+	commit, err := tree.Commit(root)
+	if err != nil {
+		return err
+	}
+	m := measured.ThisMachine(commit)
+	backend := cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu")
+	made := filepath.Join(work, "record.jsonl")
+	first := map[string]any{
+		"date": time.Now().UTC().Format(time.DateOnly), "commit": commit[:12], "go": m.Go,
+		"machine": fmt.Sprintf("%d x %s", m.Cores, m.CPU), "backend": backend,
+	}
+	if err := add(made, first); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		lines, err := p.run(root, bin, work, backend)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		for _, l := range lines {
+			if err := add(made, l); err != nil {
+				return err
+			}
+		}
+	}
+	text, err := os.ReadFile(made)
+	if err != nil {
+		return err
+	}
+	os.Stdout.Write(text)
+	if len(names) > 0 {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(root, realFile), text, 0o644)
+}
+
+// named returns the programs of these names, all for none.
+func named(names []string) ([]realProgram, error) {
+	if len(names) == 0 {
+		return realPrograms, nil
+	}
+	var found []realProgram
+	for _, name := range names {
+		i := slices.IndexFunc(realPrograms, func(p realProgram) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no program is called %q; realPrograms of scripts/woven/programs.go has them", name)
+		}
+		found = append(found, realPrograms[i])
+	}
+	return found, nil
+}
+
+// run takes a program through its forms. An error is one of fetching or preparing; what fails in the program is in a line.
+func (p realProgram) run(root, bin, work, backend string) ([]realLine, error) {
+	source := filepath.Join(work, p.name)
+	if err := p.fetch(source); err != nil {
+		return nil, err
+	}
+	if p.unfork {
+		if err := goIn(filepath.Join(source, p.folder), "mod", "edit", "-dropreplace=github.com/consensys/gnark"); err != nil {
+			return nil, err
+		}
+		if err := goIn(filepath.Join(source, p.folder), "mod", "tidy"); err != nil {
+			return nil, err
+		}
+	}
+	gnark, fork, err := moduleIn(filepath.Join(source, p.folder), "github.com/consensys/gnark")
+	if err != nil {
+		return nil, err
+	}
+	crypto, _, err := moduleIn(filepath.Join(source, p.folder), "github.com/consensys/gnark-crypto")
+	if err != nil {
+		return nil, err
+	}
+	var lines []realLine
+	for _, form := range []string{"stock", "woven", "imported"} {
+		if form == "imported" && len(p.use) == 0 {
+			continue
+		}
+		fmt.Println("==", p.name, form)
+		l := realLine{
+			Program: p.name, Commit: p.commit, Gnark: gnark, Fork: fork, GnarkCrypto: crypto, Form: form, What: p.what(),
+		}
+		copied := filepath.Join(work, p.name+"-"+form)
+		if err := os.CopyFS(copied, os.DirFS(source)); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		err := p.form(&l, filepath.Join(copied, p.folder), root, bin, backend)
+		l.Seconds = float64(time.Since(start).Round(time.Second/10)) / float64(time.Second)
+		if err != nil {
+			l.Error = err.Error()
+		}
+		l.Passed = err == nil
+		if err := json.NewEncoder(os.Stdout).Encode(l); err != nil {
+			return nil, err
+		}
+		lines = append(lines, l)
+		if err := os.RemoveAll(copied); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+// fetch makes a folder of the program at its commit. Files that no step needs may be left out.
+func (p realProgram) fetch(to string) error {
+	if p.module != "" {
+		return program{module: p.module + "@" + p.commit}.download(to)
+	}
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	patterns := make([]string, 0, 1+len(p.without))
+	patterns = append(patterns, "/"+cmp.Or(p.folder, "*"))
+	for _, w := range p.without {
+		patterns = append(patterns, "!/"+w)
+	}
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"remote", "add", "origin", "https://github.com/" + p.source},
+		append([]string{"sparse-checkout", "set", "--no-cone"}, patterns...),
+		{"fetch", "-q", "--depth=1", "--filter=blob:none", "origin", p.commit},
+		{"checkout", "-q", "FETCH_HEAD"},
+	} {
+		if err := tree.Command(to, append([]string{"git"}, args...)...).Run(); err != nil {
+			return fmt.Errorf("git %s: %w", args[0], err)
+		}
+	}
+	return os.RemoveAll(filepath.Join(to, ".git"))
+}
+
+// moduleIn returns the version of a module that a program has, none for a program without it, and what replaces it.
+func moduleIn(dir, module string) (version, replaced string, err error) {
+	cmd := exec.Command("go", "list", "-m", "-json", "all")
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod"), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", "", fmt.Errorf("go list -m all: %w", err)
+	}
+	for in := json.NewDecoder(bytes.NewReader(out)); ; {
+		var m struct {
+			Path, Version string
+			Replace       *struct{ Path, Version string }
+		}
+		if err := in.Decode(&m); errors.Is(err, io.EOF) {
+			return "", "", nil
+		} else if err != nil {
+			return "", "", err
+		}
+		if m.Path != module {
+			continue
+		}
+		if m.Replace != nil {
+			replaced = strings.TrimSpace(m.Replace.Path + " " + m.Replace.Version)
+		}
+		return m.Version, replaced, nil
+	}
+}
+
+// form builds and runs a program in a form.
+func (p realProgram) form(l *realLine, dir, root, bin, backend string) error {
+	trace := filepath.Join(filepath.Dir(bin), p.name+"-"+l.Form+".trace")
+	env := append(os.Environ(), "GOWORK=off", "CGO_ENABLED=1", "PIPPIN_PLUGIN_DIR="+joined(bin, os.Getenv("PIPPIN_PLUGIN_DIR")),
+		"PIPPIN_WEAVE_THRESHOLD=0", "PIPPIN_WEAVE_STRICT=1", "PIPPIN_WEAVE_TRACE="+trace, "PIPPIN_BACKEND="+backend)
+	for to, from := range p.drivers {
+		if _, err := put(filepath.Join(dir, to), from, filepath.Base(filepath.Dir(to))); err != nil {
+			return err
+		}
+	}
+	if l.Form == "imported" {
+		if err := p.importProvers(l, dir, root, env); err != nil {
+			return err
+		}
+	}
+	for i, step := range append(slices.Clone(p.builds), p.steps...) {
+		args := []string{step[0]}
+		if l.Form == "woven" {
+			args = append(args, "-toolexec="+filepath.Join(bin, "msm-weave"))
+		}
+		switch step[0] {
+		case "test":
+			args = append(args, "-count=1", "-v", "-vet=off", "-timeout=60m")
+		case "build":
+			args = append(args, "-o", filepath.Join(dir, "built-by-woven"))
+		}
+		said, err := said(dir, env, append(args, step[1:]...))
+		l.Tests += len(passed.FindAll(said, -1))
+		if note := partly.Find(said); note != nil {
+			l.Note = string(note)
+		}
+		if err != nil {
+			return fmt.Errorf("go %s: %s", strings.Join(step, " "), reason(said, err))
+		}
+		l.Built = l.Built || i >= len(p.builds)-1
+	}
+	if l.Form == "stock" {
+		return nil
+	}
+	count, err := answered(trace, backend)
+	l.Proofs, l.Setups, l.Reads, l.MSMs = count.proofs, count.setups, count.reads, count.msms
+	return err
+}
+
+var (
+	passed = regexp.MustCompile(`(?m)^--- PASS: `)
+	partly = regexp.MustCompile(`(?m)^msm weave: .*stay gnark's.*$`)
+	worded = regexp.MustCompile(`(?m)^.*(msm weave: |panic: |error: |Error: |--- FAIL|undefined: |cannot use|\.go:\d+:\d+: ).*$`)
+)
+
+// said runs a go command, and returns what it printed.
+func said(dir string, env, args []string) ([]byte, error) {
+	fmt.Println("go", strings.Join(args, " "))
+	var said bytes.Buffer
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Env = dir, env
+	cmd.Stdout = io.MultiWriter(os.Stdout, &said)
+	cmd.Stderr = cmd.Stdout
+	err := cmd.Run()
+	return said.Bytes(), err
+}
+
+// reason returns the line of a failed command's output that says most.
+func reason(said []byte, err error) string {
+	for _, line := range worded.FindAll(said, -1) {
+		if !partly.Match(line) {
+			return string(bytes.TrimSpace(line))
+		}
+	}
+	lines := bytes.Split(bytes.TrimSpace(said), []byte("\n"))
+	return fmt.Sprintf("%v: %s", err, lines[len(lines)-1])
+}
+
+// importProvers changes a program's imports of gnark's provers to pippin's, and adds a file that says what computes.
+func (p realProgram) importProvers(l *realLine, dir, root string, env []string) error {
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		changed, n := imported(text)
+		if n == 0 {
+			return nil
+		}
+		l.Lines += n
+		return os.WriteFile(path, changed, 0o600)
+	}); err != nil {
+		return err
+	}
+	for folder, pkg := range p.use {
+		lines, err := put(filepath.Join(dir, folder, "use_pippin.go"), "use.txt", pkg)
+		if err != nil {
+			return err
+		}
+		l.Added += lines
+	}
+	for _, args := range [][]string{{"mod", "edit", "-replace=github.com/pippin-zk/pippin=" + root}, {"mod", "tidy"}} {
+		if said, err := said(dir, env, args); err != nil {
+			return fmt.Errorf("go %s: %s", strings.Join(args, " "), reason(said, err))
+		}
+	}
+	now, _, err := moduleIn(dir, "github.com/consensys/gnark")
+	if err == nil && now != l.Gnark {
+		err = fmt.Errorf("go mod tidy has raised gnark from %s to %s", l.Gnark, now)
+	}
+	return err
+}
+
+// put writes a file of testdata/real into a program, as one of a package, and returns how many lines it has.
+func put(to, name, pkg string) (lines int, err error) {
+	text, err := realTexts.ReadFile("testdata/real/" + name)
+	if err != nil {
+		return 0, err
+	}
+	text = bytes.Replace(text, []byte("package main"), []byte("package "+pkg), 1)
+	return bytes.Count(text, []byte("\n")), os.WriteFile(to, text, 0o600)
+}
+
+var gnarkImport = regexp.MustCompile(`(?m)^((?:import)?[\t ]*(?:[a-zA-Z_0-9]+ )?)"github\.com/consensys/gnark/backend/(groth16|plonk)"`)
+
+// imported returns a file with pippin's provers in place of gnark's, and how many lines differ.
+func imported(text []byte) ([]byte, int) {
+	n := len(gnarkImport.FindAll(text, -1))
+	return gnarkImport.ReplaceAll(text, []byte(`$1"github.com/pippin-zk/pippin/prover/$2"`)), n
+}
