@@ -20,6 +20,7 @@ type realProgram struct {
 	drivers map[string]string // files of testdata/real that are put there to call what proves
 	builds  [][]string        // arguments of go build, as the program's own build has them
 	steps   [][]string        // arguments of go run and go test
+	turns   []string          // a package and arguments of its test program, whose proofs are timed
 	use     map[string]string // folders where a file says what computes in the imported form, and their packages
 }
 
@@ -44,7 +45,8 @@ var realPrograms = []realProgram{
 			{"run", "./keygen", "--circuit", "aes256"},
 			{"test", "-run", "^(TestFull|TestAllCiphersStandard|.*RandomNoncesCounters$)", "./libraries"},
 		},
-		use: map[string]string{"keygen": "main", "libraries/prover/impl": "impl"},
+		turns: []string{"./libraries", "-test.run=^$", "-test.bench=^BenchmarkProve(ChaCha20|AES128|AES256)$", "-test.benchtime=3x"},
+		use:   map[string]string{"keygen": "main", "libraries/prover/impl": "impl"},
 	},
 	{
 		// Its other proving tests download keys, or ask gnark's package test, which proves with a build tag only.
@@ -56,7 +58,8 @@ var realPrograms = []realProgram{
 				"--output", "inclusion.key", "--output-vkey", "inclusion.vkey"},
 			{"test", "-run", "^TestCombinedCircuitManual$", "./prover/v1"},
 		},
-		use: map[string]string{"prover/common": "common"},
+		turns: []string{"./prover/v1", "-test.run=^TestCombinedCircuitManual$", "-test.v"},
+		use:   map[string]string{"prover/common": "common"},
 	},
 	{
 		name: "sp1", source: "succinctlabs/sp1", commit: "f66b4bff51d0ccff51d152e0f7f66b2ffedf3529",

@@ -135,10 +135,7 @@ func (p realProgram) run(root, bin, work, backend string) ([]realLine, error) {
 		return nil, err
 	}
 	var lines []realLine
-	for _, form := range []string{"stock", "woven", "imported"} {
-		if form == "imported" && len(p.use) == 0 {
-			continue
-		}
+	for _, form := range p.forms() {
 		fmt.Println("==", p.name, form)
 		l := realLine{
 			Program: p.name, Commit: p.commit, Gnark: gnark, Fork: fork, GnarkCrypto: crypto, Form: form, What: p.what(),
@@ -163,6 +160,14 @@ func (p realProgram) run(root, bin, work, backend string) ([]realLine, error) {
 		}
 	}
 	return lines, nil
+}
+
+// forms are those that a program may have: its imports are changed where its gnark is one that the library compiles with.
+func (p realProgram) forms() []string {
+	if len(p.use) == 0 {
+		return []string{"stock", "woven"}
+	}
+	return []string{"stock", "woven", "imported"}
 }
 
 // fetch makes a folder of the program at its commit. Files that no step needs may be left out.
@@ -220,33 +225,45 @@ func moduleIn(dir, module string) (version, replaced string, err error) {
 	}
 }
 
-// form builds and runs a program in a form.
-func (p realProgram) form(l *realLine, dir, root, bin, backend string) error {
-	trace := filepath.Join(filepath.Dir(bin), p.name+"-"+l.Form+".trace")
-	env := append(os.Environ(), "GOWORK=off", "CGO_ENABLED=1", "PIPPIN_PLUGIN_DIR="+joined(bin, os.Getenv("PIPPIN_PLUGIN_DIR")),
+// environment is what a program's commands run in.
+func environment(bin, backend, trace string) []string {
+	return append(os.Environ(), "GOWORK=off", "CGO_ENABLED=1", "PIPPIN_PLUGIN_DIR="+joined(bin, os.Getenv("PIPPIN_PLUGIN_DIR")),
 		"PIPPIN_WEAVE_THRESHOLD=0", "PIPPIN_WEAVE_STRICT=1", "PIPPIN_WEAVE_TRACE="+trace, "PIPPIN_BACKEND="+backend)
+}
+
+// prepare makes a form of a program out of its sources.
+func (p realProgram) prepare(l *realLine, dir, root string, env []string) error {
 	for to, from := range p.drivers {
 		if _, err := put(filepath.Join(dir, to), from, filepath.Base(filepath.Dir(to))); err != nil {
 			return err
 		}
 	}
 	if l.Form == "imported" {
-		if err := p.importProvers(l, dir, root, env); err != nil {
-			return err
-		}
+		return p.importProvers(l, dir, root, env)
 	}
-	for i, step := range append(slices.Clone(p.builds), p.steps...) {
-		args := []string{step[0]}
-		if l.Form == "woven" {
-			args = append(args, "-toolexec="+filepath.Join(bin, "msm-weave"))
-		}
-		switch step[0] {
-		case "test":
-			args = append(args, "-count=1", "-v", "-vet=off", "-timeout=60m")
-		case "build":
-			args = append(args, "-o", filepath.Join(dir, "built-by-woven"))
-		}
-		said, err := said(dir, env, append(args, step[1:]...))
+	return nil
+}
+
+// goArgs are those of the go command for a step, with the flags given, in a form.
+func goArgs(form, bin string, step []string, flags ...string) []string {
+	if form == "woven" {
+		flags = append(flags, "-toolexec="+filepath.Join(bin, "msm-weave"))
+	}
+	return slices.Concat(step[:1], flags, step[1:])
+}
+
+// form builds and runs a program in a form.
+func (p realProgram) form(l *realLine, dir, root, bin, backend string) error {
+	trace := filepath.Join(filepath.Dir(bin), p.name+"-"+l.Form+".trace")
+	env := environment(bin, backend, trace)
+	if err := p.prepare(l, dir, root, env); err != nil {
+		return err
+	}
+	flags := map[string][]string{
+		"test": {"-count=1", "-v", "-vet=off", "-timeout=60m"}, "build": {"-o", filepath.Join(dir, "built-by-woven")},
+	}
+	for i, step := range slices.Concat(p.builds, p.steps) {
+		said, err := said(dir, env, goArgs(l.Form, bin, step, flags[step[0]]...))
 		l.Tests += len(passed.FindAll(said, -1))
 		if note := partly.Find(said); note != nil {
 			l.Note = string(note)
