@@ -50,7 +50,7 @@ func run(args []string) error {
 	case args[0] == "times" && len(args) == 2:
 		return times(root, args[1], cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu"))
 	case args[0] == "real":
-		return realAll(root, args[1:])
+		return realAll(root, cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu"), args[1:])
 	case args[0] == "turns" && len(args) == 2:
 		return turns(root, args[1], cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu"))
 	case args[0] == "record" && len(args) == 1:

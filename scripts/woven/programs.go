@@ -58,7 +58,7 @@ var realPrograms = []realProgram{
 				"--output", "inclusion.key", "--output-vkey", "inclusion.vkey"},
 			{"test", "-run", "^TestCombinedCircuitManual$", "./prover/v1"},
 		},
-		turns: []string{"./prover/v1", "-test.run=^TestCombinedCircuitManual$", "-test.v"},
+		turns: []string{"./prover/v1", "-test.run=^TestCombinedCircuitManual$/^1_1_ValidProof$", "-test.v"},
 		use:   map[string]string{"prover/common": "common"},
 	},
 	{

@@ -20,16 +20,30 @@ import (
 	"github.com/pippin-zk/pippin/scripts/internal/tree"
 )
 
-const realFile = "bench/results/epyc2/real-programs.jsonl"
+// The records of real programs: what builds and proves, and what proofs took in turns.
+const (
+	realFile  = "bench/results/epyc2/real-programs.jsonl"
+	turnsFile = "bench/results/epyc2/turns-real-programs.jsonl"
+)
+
+// subject is what each line of these records is of: by which pippin, and which program in which form.
+type subject struct {
+	Date    string `json:"date"`
+	Commit  string `json:"commit"` // of pippin
+	Go      string `json:"go"`
+	Machine string `json:"machine"`
+	Backend string `json:"backend"`
+	Program string `json:"program"`
+	At      string `json:"at"` // its commit or version
+	Form    string `json:"form"`
+}
 
 // realLine is the line of the record for a program in a form.
 type realLine struct {
-	Program     string  `json:"program"`
-	Commit      string  `json:"commit"`
+	subject
 	Gnark       string  `json:"gnark,omitempty"`
 	Fork        string  `json:"fork,omitempty"` // what its go.mod replaces gnark by
 	GnarkCrypto string  `json:"gnark_crypto"`
-	Form        string  `json:"form"`
 	What        string  `json:"what"`
 	Built       bool    `json:"built"`
 	Passed      bool    `json:"passed"`
@@ -45,8 +59,8 @@ type realLine struct {
 	Seconds     float64 `json:"seconds"` // builds included
 }
 
-// realAll runs the named programs, or all, in every form, and prints the record's lines. For all it writes the record.
-func realAll(root string, names []string) error {
+// realAll runs the named programs, or all, in every form. Their lines take the place of earlier ones in the record.
+func realAll(root, backend string, names []string) error {
 	work, err := os.MkdirTemp("", "woven-")
 	if err != nil {
 		return err
@@ -60,40 +74,56 @@ func realAll(root string, names []string) error {
 	if err != nil {
 		return err
 	}
-	commit, err := tree.Commit(root)
-	if err != nil {
-		return err
-	}
-	m := measured.ThisMachine(commit)
-	backend := cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu")
-	made := filepath.Join(work, "record.jsonl")
-	first := map[string]any{
-		"date": time.Now().UTC().Format(time.DateOnly), "commit": commit[:12], "go": m.Go,
-		"machine": fmt.Sprintf("%d x %s", m.Cores, m.CPU), "backend": backend,
-	}
-	if err := add(made, first); err != nil {
-		return err
-	}
 	for _, p := range programs {
 		lines, err := p.run(root, bin, work, backend)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		for _, l := range lines {
-			if err := add(made, l); err != nil {
-				return err
-			}
+		if err := replaceLines(filepath.Join(root, realFile), p.name, lines); err != nil {
+			return err
 		}
 	}
-	text, err := os.ReadFile(made)
+	return nil
+}
+
+// subject returns what a line is of.
+func (p realProgram) subject(root, backend, form string) (subject, error) {
+	commit, err := tree.Commit(root)
 	if err != nil {
+		return subject{}, err
+	}
+	m := measured.ThisMachine(commit)
+	return subject{
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit[:12], Go: m.Go, Machine: fmt.Sprintf("%d x %s", m.Cores, m.CPU),
+		Backend: backend, Program: p.name, At: p.commit, Form: form,
+	}, nil
+}
+
+// replaceLines puts a program's lines in the place of those that a record has of it, or at its end.
+func replaceLines[L any](record, name string, lines []L) error {
+	old, err := os.ReadFile(record)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	os.Stdout.Write(text)
-	if len(names) > 0 {
-		return nil
+	var before, after, now bytes.Buffer
+	to := &before
+	for line := range bytes.Lines(old) {
+		var s subject
+		if err := json.Unmarshal(line, &s); err != nil {
+			return fmt.Errorf("%s: %w", record, err)
+		}
+		if s.Program == name {
+			to = &after
+			continue
+		}
+		to.Write(line)
 	}
-	return os.WriteFile(filepath.Join(root, realFile), text, 0o644)
+	for _, l := range lines {
+		if err := json.NewEncoder(&now).Encode(l); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(record, slices.Concat(before.Bytes(), now.Bytes(), after.Bytes()), 0o644)
 }
 
 // named returns the programs of these names, all for none.
@@ -137,15 +167,17 @@ func (p realProgram) run(root, bin, work, backend string) ([]realLine, error) {
 	var lines []realLine
 	for _, form := range p.forms() {
 		fmt.Println("==", p.name, form)
-		l := realLine{
-			Program: p.name, Commit: p.commit, Gnark: gnark, Fork: fork, GnarkCrypto: crypto, Form: form, What: p.what(),
+		of, err := p.subject(root, backend, form)
+		if err != nil {
+			return nil, err
 		}
+		l := realLine{subject: of, Gnark: gnark, Fork: fork, GnarkCrypto: crypto, What: p.what()}
 		copied := filepath.Join(work, p.name+"-"+form)
 		if err := os.CopyFS(copied, os.DirFS(source)); err != nil {
 			return nil, err
 		}
 		start := time.Now()
-		err := p.form(&l, filepath.Join(copied, p.folder), root, bin, backend)
+		err = p.form(&l, filepath.Join(copied, p.folder), root, bin, backend)
 		l.Seconds = float64(time.Since(start).Round(time.Second/10)) / float64(time.Second)
 		if err != nil {
 			l.Error = err.Error()

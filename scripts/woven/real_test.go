@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -100,5 +101,43 @@ PASS
 	want := map[string]float64{"TestA": 1500, "BenchmarkProve": 250, "BenchmarkOne": 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestReplaceLines: a program's lines take the place of its earlier ones, and no others go.
+func TestReplaceLines(t *testing.T) {
+	record := filepath.Join(t.TempDir(), "a.jsonl")
+	for _, step := range []struct {
+		program string
+		forms   []string
+		want    string
+	}{
+		{"a", []string{"stock"}, "a stock"},
+		{"b", []string{"stock", "woven"}, "a stock, b stock, b woven"},
+		{"c", []string{"stock"}, "a stock, b stock, b woven, c stock"},
+		{"b", []string{"imported"}, "a stock, b imported, c stock"},
+	} {
+		var lines []realLine
+		for _, f := range step.forms {
+			lines = append(lines, realLine{subject: subject{Program: step.program, Form: f}})
+		}
+		if err := replaceLines(record, step.program, lines); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(string(text)) {
+			var l realLine
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, l.Program+" "+l.Form)
+		}
+		if strings.Join(got, ", ") != step.want {
+			t.Errorf("%q, not %q", got, step.want)
+		}
 	}
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,17 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	measured "github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/scripts/internal/tree"
 )
 
-// turnLine is what a program's tests or benchmarks took in a form.
+// turnLine is what a program's test or benchmark took in a form.
 type turnLine struct {
-	Program string    `json:"program"`
-	Commit  string    `json:"commit"`
-	Form    string    `json:"form"`
+	subject
+	Load    float64   `json:"load"` // of the machine, in the last minute of the turns
 	What    string    `json:"what"`
 	Count   int       `json:"count"`
 	Min     float64   `json:"min_ms"`
@@ -31,7 +25,7 @@ type turnLine struct {
 	Samples []float64 `json:"samples_ms"`
 }
 
-// turns builds a program's test program in every form, has them take turns, and prints a line for each form and test.
+// turns builds a program's test program in every form, has them take turns, and writes a line of a record for each.
 func turns(root, name, backend string) error {
 	found, err := named([]string{name})
 	if err != nil {
@@ -69,7 +63,7 @@ func turns(root, name, backend string) error {
 			return err
 		}
 		dir := filepath.Join(copied, p.folder)
-		if err := p.prepare(&realLine{Form: form}, dir, root, env); err != nil {
+		if err := p.prepare(&realLine{subject: subject{Form: form}}, dir, root, env); err != nil {
 			return err
 		}
 		args := goArgs(form, bin, []string{"test", p.turns[0]}, "-c", "-vet=off", "-o", filepath.Join(work, form+".test"))
@@ -95,42 +89,36 @@ func turns(root, name, backend string) error {
 	if len(took) == 0 {
 		return errors.New("nothing was timed")
 	}
-	return p.print(root, backend, took)
+	lines, err := p.turnLines(root, backend, took)
+	if err != nil {
+		return err
+	}
+	return replaceLines(filepath.Join(root, turnsFile), p.name, lines)
 }
 
-// print prints what the tests took as lines of a record.
-func (p realProgram) print(root, backend string, took map[[2]string][]float64) error {
-	commit, err := tree.Commit(root)
+// turnLines returns a line for each test and form.
+func (p realProgram) turnLines(root, backend string, took map[[2]string][]float64) (lines []turnLine, err error) {
+	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	load, err := os.ReadFile("/proc/loadavg")
+	minute, _, _ := strings.Cut(string(text), " ")
+	load, err := strconv.ParseFloat(minute, 64)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m := measured.ThisMachine(commit)
-	out := json.NewEncoder(os.Stdout)
-	if err := out.Encode(map[string]any{
-		"date": time.Now().UTC().Format(time.DateOnly), "commit": commit[:12], "go": m.Go, "backend": backend,
-		"machine": fmt.Sprintf("%d x %s", m.Cores, m.CPU), "load": strings.Fields(string(load))[:3],
-	}); err != nil {
-		return err
-	}
-	keys := make([][2]string, 0, len(took))
-	for k := range took {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	for _, k := range keys {
-		sorted := slices.Sorted(slices.Values(took[k]))
-		if err := out.Encode(turnLine{
-			Program: p.name, Commit: p.commit, Form: k[1], What: k[0], Count: len(sorted),
-			Min: sorted[0], Median: sorted[len(sorted)/2], Max: sorted[len(sorted)-1], Samples: took[k],
-		}); err != nil {
-			return err
+	for _, k := range slices.SortedFunc(maps.Keys(took), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		of, err := p.subject(root, backend, k[1])
+		if err != nil {
+			return nil, err
 		}
+		sorted := slices.Sorted(slices.Values(took[k]))
+		lines = append(lines, turnLine{
+			subject: of, Load: load, What: k[0], Count: len(sorted),
+			Min: sorted[0], Median: sorted[len(sorted)/2], Max: sorted[len(sorted)-1], Samples: took[k],
+		})
 	}
-	return nil
+	return lines, nil
 }
 
 var timed = regexp.MustCompile(`(?m)^(?:--- PASS: (Test\S+) \(([0-9.]+)s\)|(Benchmark\S+?)(?:-\d+)?\s+\d+\s+([0-9.]+) ns/op.*)$`)
