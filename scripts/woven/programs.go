@@ -52,11 +52,10 @@ var realPrograms = []realProgram{
 		// Its other proving tests download keys, or ask gnark's package test, which proves with a build tag only.
 		name: "light", source: "Lightprotocol/light-protocol", commit: "8ddf06ba31d3702d84559078494b533520d5e5d8",
 		folder: "prover/server", without: []string{"prover/server/test-data/combined.csv"},
-		builds: [][]string{{"build", "."}},
 		steps: [][]string{
 			{"run", ".", "setup", "--circuit", "inclusion", "--inclusion-tree-height", "32", "--inclusion-compressed-accounts", "1",
 				"--output", "inclusion.key", "--output-vkey", "inclusion.vkey"},
-			{"test", "-run", "^TestCombinedCircuitManual$", "./prover/v1"},
+			{"test", "-run", "^TestCombinedCircuitManual$/^1_1_ValidProof$", "./prover/v1"},
 		},
 		turns: []string{"./prover/v1", "-test.run=^TestCombinedCircuitManual$/^1_1_ValidProof$", "-test.v"},
 		use:   map[string]string{"prover/common": "common"},
@@ -65,7 +64,7 @@ var realPrograms = []realProgram{
 		name: "sp1", source: "succinctlabs/sp1", commit: "f66b4bff51d0ccff51d152e0f7f66b2ffedf3529",
 		folder:  "crates/recursion/gnark-ffi/go",
 		drivers: map[string]string{"sp1/build_and_prove_test.go": "recursion.txt"},
-		builds:  [][]string{{"build", "-tags=debug", "-buildmode=c-archive", "."}},
+		builds:  [][]string{{"build", "-tags=debug", "."}},
 		steps:   [][]string{{"test", "-tags=debug", "-run", "^TestBuildAndProve$", "./sp1"}},
 		use:     map[string]string{"sp1": "sp1"},
 	},
