@@ -22,8 +22,8 @@ import (
 
 // The records of real programs: what builds and proves, and what proofs took in turns.
 const (
-	realFile  = "bench/results/epyc2/real-programs.jsonl"
-	turnsFile = "bench/results/epyc2/turns-real-programs.jsonl"
+	realFile  = "bench/results/xeon2/real-programs.jsonl"
+	turnsFile = "bench/results/xeon2/turns-real-programs.jsonl"
 )
 
 // subject is what each line of these records is of: by which pippin, and which program in which form.
