@@ -15,6 +15,7 @@ type realProgram struct {
 	module  string // or the module, of which commit is a version
 	commit  string
 	folder  string            // of its go.mod, "" for the repository's own
+	also    []string          // what it needs from outside of that folder
 	without []string          // large files that no step needs
 	unfork  bool              // with gnark itself in place of the fork
 	drivers map[string]string // files of testdata/real that are put there to call what proves
@@ -37,7 +38,7 @@ var realPrograms = []realProgram{
 	{
 		// Its own command makes the keys of one of its six circuits, and notes their digests in its source.
 		name: "zk-symmetric-crypto", source: "reclaimprotocol/zk-symmetric-crypto", commit: "d134fefd8effc4ea994cb2c63049b656218e022c",
-		folder: "gnark",
+		folder: "gnark", also: []string{"resources/gnark/r1cs.chacha20"},
 		builds: [][]string{{"build", "./libraries/prover"}},
 		steps: [][]string{
 			{"run", "./keygen", "--circuit", "chacha20"},

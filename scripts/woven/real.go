@@ -210,8 +210,10 @@ func (p realProgram) fetch(to string) error {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return err
 	}
-	patterns := make([]string, 0, 1+len(p.without))
-	patterns = append(patterns, "/"+cmp.Or(p.folder, "*"))
+	patterns := []string{"/" + cmp.Or(p.folder, "*")}
+	for _, a := range p.also {
+		patterns = append(patterns, "/"+a)
+	}
 	for _, w := range p.without {
 		patterns = append(patterns, "!/"+w)
 	}
