@@ -228,6 +228,11 @@ func (p realProgram) fetch(to string) error {
 			return fmt.Errorf("git %s: %w", args[0], err)
 		}
 	}
+	for _, name := range p.empty {
+		if err := os.WriteFile(filepath.Join(to, name), nil, 0o600); err != nil {
+			return err
+		}
+	}
 	return os.RemoveAll(filepath.Join(to, ".git"))
 }
 
