@@ -69,24 +69,21 @@ var realPrograms = []realProgram{
 	{
 		name: "sp1", source: "succinctlabs/sp1", commit: "f66b4bff51d0ccff51d152e0f7f66b2ffedf3529",
 		folder:  "crates/recursion/gnark-ffi/go",
-		drivers: map[string]string{"sp1/build_and_prove_test.go": "recursion.txt"},
-		builds:  [][]string{{"build", "-tags=debug", "."}},
+		drivers: map[string]string{"sp1/build_and_prove_test.go": "recursion.txt", "sp1/koalabear/inverse.c": "koalabear.txt"},
 		steps:   [][]string{{"test", "-tags=debug", "-run", "^TestBuildAndProve$", "./sp1"}},
 		use:     map[string]string{"sp1": "sp1"},
 	},
 	{
 		name: "sp1-unforked", source: "succinctlabs/sp1", commit: "f66b4bff51d0ccff51d152e0f7f66b2ffedf3529",
 		folder: "crates/recursion/gnark-ffi/go", unfork: true,
-		drivers: map[string]string{"sp1/build_and_prove_test.go": "recursion.txt"},
-		builds:  [][]string{{"build", "-tags=debug", "."}},
+		drivers: map[string]string{"sp1/build_and_prove_test.go": "recursion.txt", "sp1/koalabear/inverse.c": "koalabear.txt"},
 		steps:   [][]string{{"test", "-tags=debug", "-run", "^TestBuildAndProve$", "./sp1"}},
 		use:     map[string]string{"sp1": "sp1"},
 	},
 	{
 		name: "ziren", source: "ProjectZKM/Ziren", commit: "53a8eff4e716d6091c2ced0401b7b9537535392a",
 		folder:  "crates/recursion/gnark-ffi/go",
-		drivers: map[string]string{"zkm/build_and_prove_test.go": "recursion.txt"},
-		builds:  [][]string{{"build", "-tags=debug", "."}},
+		drivers: map[string]string{"zkm/build_and_prove_test.go": "recursion.txt", "zkm/koalabear/inverse.c": "koalabear.txt"},
 		steps:   [][]string{{"test", "-tags=debug", "-run", "^TestBuildAndProve$", "./zkm"}},
 	},
 	{
