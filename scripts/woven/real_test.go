@@ -42,12 +42,13 @@ var s = ("github.com/consensys/gnark/backend/plonk")
 // TestReason: of what a failed command printed, the line is found that says why, not that provers stay gnark's.
 func TestReason(t *testing.T) {
 	failure := errors.New("exit status 1")
+	const stay = "msm weave: MSMs are woven, the provers stay gnark's: old\n"
 	for said, want := range map[string]string{
-		"msm weave: MSMs are woven, the provers stay gnark's: old\n# p\nmsm weave: gnark-crypto v0.9.1 is refused\nmore\n": "msm weave: gnark-crypto v0.9.1 is refused",
-		"=== RUN TestA\n--- FAIL: TestA (0.1s)\nFAIL\n":                                                                    "--- FAIL: TestA (0.1s)",
-		"# p\n./a.go:3:5: undefined: x\n":                                                                                  "./a.go:3:5: undefined: x",
-		"go: no such module\n":                                                                                             "exit status 1: go: no such module",
-		"msm weave: MSMs are woven, the provers stay gnark's: old\npanic: no key\n\ngoroutine":                             "panic: no key",
+		stay + "# p\nmsm weave: v0.9.1 is refused\nmore\n": "msm weave: v0.9.1 is refused",
+		"=== RUN TestA\n--- FAIL: TestA (0.1s)\nFAIL\n":    "--- FAIL: TestA (0.1s)",
+		"# p\n./a.go:3:5: undefined: x\n":                  "./a.go:3:5: undefined: x",
+		"go: no such module\n":                             "exit status 1: go: no such module",
+		stay + "panic: no key\n\ngoroutine":                "panic: no key",
 	} {
 		if got := reason([]byte(said), failure); got != want {
 			t.Errorf("%q, not %q", got, want)
