@@ -375,14 +375,18 @@ func (p realProgram) importProvers(l *realLine, dir, root string, env []string) 
 		}
 		l.Added += lines
 	}
+	before, _, err := moduleIn(dir, "github.com/consensys/gnark")
+	if err != nil {
+		return err
+	}
 	for _, args := range [][]string{{"mod", "edit", "-replace=github.com/pippin-zk/pippin=" + root}, {"mod", "tidy"}} {
 		if said, err := said(dir, env, args); err != nil {
 			return fmt.Errorf("go %s: %s", strings.Join(args, " "), reason(said, err))
 		}
 	}
 	now, _, err := moduleIn(dir, "github.com/consensys/gnark")
-	if err == nil && now != l.Gnark {
-		err = fmt.Errorf("go mod tidy has raised gnark from %s to %s", l.Gnark, now)
+	if err == nil && now != before {
+		err = fmt.Errorf("go mod tidy has raised gnark from %s to %s", before, now)
 	}
 	return err
 }
