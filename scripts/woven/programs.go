@@ -21,6 +21,7 @@ type realProgram struct {
 	empty   []string          // files that must be there and have nothing that a step needs
 	drivers map[string]string // files of testdata/real that are put there to call what proves
 	builds  [][]string        // arguments of go build, as the program's own build has them
+	env     []string          // that its documents tell to set
 	steps   [][]string        // arguments of go run and go test
 	turns   []string          // a package and arguments of its test program, whose proofs are timed
 	use     map[string]string // folders where a file says what computes in the imported form, and their packages
@@ -90,6 +91,7 @@ var realPrograms = []realProgram{
 		name: "gnark-plonky2-verifier", source: "succinctlabs/gnark-plonky2-verifier", commit: "7025b2efd67b5ed30bd85f93c694774106d21b3d",
 		builds: [][]string{{"build", "."}},
 		steps:  [][]string{{"test", "-run", "^TestPoseidonProof$", "./poseidon"}},
+		env:    []string{"USE_BIT_DECOMPOSITION_RANGE_CHECK=true"}, // without it small circuits are refused
 	},
 	{
 		// Its tests prove for batches of two, which takes long; this is its own set-up for one.

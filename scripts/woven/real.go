@@ -294,7 +294,7 @@ func goArgs(form, bin string, step []string, flags ...string) []string {
 // form builds and runs a program in a form.
 func (p realProgram) form(l *realLine, dir, root, bin, backend string) error {
 	trace := filepath.Join(filepath.Dir(bin), p.name+"-"+l.Form+".trace")
-	env := environment(bin, backend, trace)
+	env := append(environment(bin, backend, trace), p.env...)
 	if err := p.prepare(l, dir, root, env); err != nil {
 		return err
 	}
@@ -305,10 +305,10 @@ func (p realProgram) form(l *realLine, dir, root, bin, backend string) error {
 		said, err := said(dir, env, goArgs(l.Form, bin, step, flags[step[0]]...))
 		l.Tests += len(passed.FindAll(said, -1))
 		if note := partly.Find(said); note != nil {
-			l.Note = string(note)
+			l.Note = somewhere(string(note), root, bin)
 		}
 		if err != nil {
-			return fmt.Errorf("go %s: %s", strings.Join(step, " "), reason(said, err))
+			return fmt.Errorf("go %s: %s", strings.Join(step, " "), somewhere(reason(said, err), root, bin))
 		}
 		l.Built = l.Built || i >= len(p.builds)-1
 	}
@@ -318,6 +318,11 @@ func (p realProgram) form(l *realLine, dir, root, bin, backend string) error {
 	count, err := answered(trace, backend)
 	l.Proofs, l.Setups, l.Reads, l.MSMs = count.proofs, count.setups, count.reads, count.msms
 	return err
+}
+
+// somewhere returns a line of output without the folders of this machine.
+func somewhere(line, root, bin string) string {
+	return strings.NewReplacer(root, "pippin", filepath.Dir(bin), "work").Replace(line)
 }
 
 var (
