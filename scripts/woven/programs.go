@@ -21,7 +21,7 @@ type realProgram struct {
 	empty   []string          // files that must be there and have nothing that a step needs
 	drivers map[string]string // files of testdata/real that are put there to call what proves
 	builds  [][]string        // arguments of go build, as the program's own build has them
-	env     []string          // that its documents tell to set
+	env     []string          // variables that its steps need
 	steps   [][]string        // arguments of go run and go test
 	turns   []string          // a package and arguments of its test program, whose proofs are timed
 	use     map[string]string // folders where a file says what computes in the imported form, and their packages
