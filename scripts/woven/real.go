@@ -328,7 +328,7 @@ func somewhere(line, root, bin string) string {
 var (
 	passed = regexp.MustCompile(`(?m)^--- PASS: `)
 	partly = regexp.MustCompile(`(?m)^msm weave: .*stay gnark's.*$`)
-	worded = regexp.MustCompile(`(?m)^.*(msm weave: |panic: |error: |Error: |--- FAIL|undefined: |cannot use|\.go:\d+:\d+: ).*$`)
+	worded = regexp.MustCompile(`(?m)^.*(msm[ -]weave: |panic: |error: |Error: |--- FAIL|undefined: |cannot use|\.go:\d+:\d+: ).*$`)
 )
 
 // said runs a go command, and returns what it printed.

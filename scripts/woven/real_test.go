@@ -44,11 +44,12 @@ func TestReason(t *testing.T) {
 	failure := errors.New("exit status 1")
 	const stay = "msm weave: MSMs are woven, the provers stay gnark's: old\n"
 	for said, want := range map[string]string{
-		stay + "# p\nmsm weave: v0.9.1 is refused\nmore\n": "msm weave: v0.9.1 is refused",
-		"=== RUN TestA\n--- FAIL: TestA (0.1s)\nFAIL\n":    "--- FAIL: TestA (0.1s)",
-		"# p\n./a.go:3:5: undefined: x\n":                  "./a.go:3:5: undefined: x",
-		"go: no such module\n":                             "exit status 1: go: no such module",
-		stay + "panic: no key\n\ngoroutine":                "panic: no key",
+		stay + "# p\nmsm weave: v0.9.1 is refused\nmore\n":           "msm weave: v0.9.1 is refused",
+		"msm-weave: cannot weave: too old\ngo: error obtaining it\n": "msm-weave: cannot weave: too old",
+		"=== RUN TestA\n--- FAIL: TestA (0.1s)\nFAIL\n":              "--- FAIL: TestA (0.1s)",
+		"# p\n./a.go:3:5: undefined: x\n":                            "./a.go:3:5: undefined: x",
+		"go: no such module\n":                                       "exit status 1: go: no such module",
+		stay + "panic: no key\n\ngoroutine":                          "panic: no key",
 	} {
 		if got := reason([]byte(said), failure); got != want {
 			t.Errorf("%q, not %q", got, want)
