@@ -3,6 +3,8 @@
 //
 //	go run ./scripts/woven test [PROGRAM [GO-TEST-ARGUMENTS]]    every program without arguments
 //	go run ./scripts/woven times GNARK                           one proof stock, woven and imported, in turns
+//	go run ./scripts/woven real [PROGRAM ...]                    real programs stock, woven and imported
+//	go run ./scripts/woven turns PROGRAM                         proofs of one of them stock, woven and imported, in turns
 //	go run ./scripts/woven record                                runs all, and writes the record
 //	go run ./scripts/woven check                                 fails where the record is of other sources
 //
@@ -34,7 +36,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say test, times, record or check")
+		return errors.New("say test, times, real, turns, record or check")
 	}
 	root, err := tree.Root()
 	if err != nil {
@@ -47,10 +49,14 @@ func run(args []string) error {
 		return testAll(root)
 	case args[0] == "times" && len(args) == 2:
 		return times(root, args[1], cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu"))
+	case args[0] == "real":
+		return realAll(root, cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu"), args[1:])
+	case args[0] == "turns" && len(args) == 2:
+		return turns(root, args[1], cmp.Or(os.Getenv("PIPPIN_BACKEND"), "plugin:cpu"))
 	case args[0] == "record" && len(args) == 1:
 		return record(root)
 	case args[0] == "check" && len(args) == 1:
 		return check(root)
 	}
-	return fmt.Errorf("%q is neither test, times, record nor check", args)
+	return fmt.Errorf("%q is neither test, times, real, turns, record nor check", args)
 }

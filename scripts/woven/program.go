@@ -76,7 +76,7 @@ func (p program) test(root string) error {
 		"PIPPIN_WEAVE_THRESHOLD=0", "PIPPIN_WEAVE_STRICT=1", "PIPPIN_WEAVE_TRACE=" + trace,
 		"CGO_ENABLED=" + cmp.Or(os.Getenv("CGO_ENABLED"), "0"),
 	})
-	msms, provers, err := answered(trace, backend)
+	count, err := answered(trace, backend)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (p program) test(root string) error {
 	if err != nil {
 		return err
 	}
-	return add(os.Getenv("PIPPIN_WEAVE_RECORD"), woven{module, version, strings.Join(p.args, " "), packages, msms, provers})
+	return add(os.Getenv("PIPPIN_WEAVE_RECORD"), woven{module, version, strings.Join(p.args, " "), packages, count.msms, count.provers()})
 }
 
 // buildCommands makes msm-weave and the CPU plugin, in a folder that nobody else can write.
@@ -181,40 +181,51 @@ func (p program) goTest(source, bin string, env []string) (packages int, err err
 // line is a line of what a woven program traces.
 type line struct{ Call, Curve, Group, Backend, Bases string }
 
-// answered returns how many MSMs, and how many calls of provers, a trace has, and prints where they were
-// answered. None, or one that another backend answered, is an error.
-func answered(trace, backend string) (msms, provers int, err error) {
+// answers is how many calls a backend has answered: MSMs, and calls of provers.
+type answers struct{ msms, proofs, setups, reads int }
+
+func (a answers) provers() int { return a.proofs + a.setups + a.reads }
+
+// answered returns what a trace has, and prints where it was answered. Nothing, or a call that another backend answered, is
+// an error.
+func answered(trace, backend string) (answers, error) {
+	var a answers
 	text, err := os.ReadFile(trace)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return 0, 0, err
+		return a, err
 	}
 	count, others := make(map[string]int), 0
 	for text := range bytes.Lines(text) {
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
-			return 0, 0, fmt.Errorf("the trace: %w", err)
+			return answers{}, fmt.Errorf("the trace: %w", err)
 		}
 		if l.Backend != backend {
 			others++
 		}
-		if strings.Contains(l.Call, ".") {
-			provers++
-		} else {
-			msms++
+		switch _, call, _ := strings.Cut(l.Call, "."); call {
+		case "Prove":
+			a.proofs++
+		case "Setup":
+			a.setups++
+		case "ReadFrom":
+			a.reads++
+		default:
+			a.msms++
 		}
 		count[strings.Join(strings.Fields(strings.Join([]string{l.Call, l.Curve, l.Group, l.Backend, l.Bases}, " ")), " ")]++
 	}
-	if msms+provers == 0 {
-		return 0, 0, errors.New("the backend was not asked")
+	if a == (answers{}) {
+		return a, errors.New("the backend was not asked")
 	}
 	fmt.Println("Answered, by call (MSMs have none), curve, group, backend and where bases were:")
 	for _, k := range slices.Sorted(maps.Keys(count)) {
 		fmt.Printf("%7d %s\n", count[k], k)
 	}
 	if others > 0 {
-		return msms, provers, fmt.Errorf("another backend than %s answered %d calls", backend, others)
+		return a, fmt.Errorf("another backend than %s answered %d calls", backend, others)
 	}
-	return msms, provers, nil
+	return a, nil
 }
 
 // add adds a line to a file of JSON, if there is one.

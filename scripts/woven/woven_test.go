@@ -33,12 +33,12 @@ func TestAnswered(t *testing.T) {
 			if err := os.WriteFile(trace, []byte(c.trace), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if n, proofs, err := answered(trace, "plugin:cpu"); n != c.msms || proofs != c.provers || (err != nil) != c.fails {
-				t.Errorf("%d MSMs, %d calls of provers, %v", n, proofs, err)
+			if a, err := answered(trace, "plugin:cpu"); a.msms != c.msms || a.provers() != c.provers || (err != nil) != c.fails {
+				t.Errorf("%+v, %v", a, err)
 			}
 		})
 	}
-	if _, _, err := answered(filepath.Join(t.TempDir(), "trace"), "plugin:cpu"); err == nil {
+	if _, err := answered(filepath.Join(t.TempDir(), "trace"), "plugin:cpu"); err == nil {
 		t.Error("no trace is no failure")
 	}
 }

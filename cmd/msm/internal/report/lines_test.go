@@ -16,6 +16,14 @@ var lines = map[string]struct{ texts, numbers []string }{
 		texts:   []string{"date", "commit", "package"},
 		numbers: []string{"busy_processes", "processors", "time"},
 	},
+	"real": {
+		texts:   []string{"date", "commit", "machine", "backend", "program", "at", "form", "what"},
+		numbers: []string{"seconds"},
+	},
+	"turns": {
+		texts:   []string{"date", "commit", "machine", "backend", "program", "at", "form", "what"},
+		numbers: []string{"load", "count", "min_ms", "median_ms", "max_ms"},
+	},
 }
 
 // checkLines lists what is wrong with a record in lines.
