@@ -242,7 +242,7 @@ func TestPlanOfPLONKFiles(t *testing.T) {
 			}
 		}
 		ofKey, ofProof := plonk.Elements(n, 0)
-		if all[0].KeyVectors != 32*int64(ofKey) || all[0].ProofVectors != 32*int64(ofProof) || ofKey < 40*n || ofProof < 10*n {
+		if all[0].KeyVectors != 32*int64(ofKey) || all[0].ProofVectors != 32*int64(ofProof) || ofKey < 37*n || ofProof < 10*n {
 			t.Errorf("vectors of %d and %d bytes; elements %d and %d", all[0].KeyVectors, all[0].ProofVectors, ofKey, ofProof)
 		}
 		bases := units.FormatBytes(uint64(64 * (n + n + 2)))
