@@ -313,7 +313,7 @@ type caller struct {
 }
 
 // distribution measures one vector of scalars on every backend and path.
-func (m *measuring) distribution(ctx context.Context, all []loaded, in *inputs, run report.Run, d fixtures.Distribution) error {
+func (m *measuring) distribution(ctx context.Context, all []loaded, in *inputs, run report.Run, d fixtures.Distribution) (err error) {
 	what := fmt.Sprintf("%s %s %v", in.name, units.FormatSize(run.N), d)
 	scalars, want, err := m.scalars(what+": scalars", in, run.N, d, m.Seed)
 	if err != nil {
@@ -348,6 +348,11 @@ func (m *measuring) distribution(ctx context.Context, all []loaded, in *inputs, 
 			return err
 		}
 	}
+	defer func() {
+		if err == nil {
+			noteSharedCards(what, callers, m.Notef)
+		}
+	}()
 	t.Warmup = cmp.Or(m.cfg.Warmup, 1)
 	start := time.Now()
 	t.After = func() error {
@@ -357,6 +362,32 @@ func (m *measuring) distribution(ctx context.Context, all []loaded, in *inputs, 
 		return m.backToBack(ctx, what, callers)
 	}
 	return m.Compare(ctx, t)
+}
+
+// noteSharedCards names a backend that holds fewer multiples than another one with the same card: each has bases
+// there, and what the first ones take is not there for the next, so that it is slower than it would be alone.
+func noteSharedCards(what string, callers []*caller, note func(string, ...any)) {
+	held := func(c *caller) float64 { return c.Run.Value(report.FigureMultiplesHeld) }
+	for i, c := range callers {
+		if slices.ContainsFunc(callers[:i], func(o *caller) bool { return o.on == c.on }) { // by another path
+			continue
+		}
+		for _, o := range callers {
+			if held(c) < 0.9*held(o) && sharesCard(c.on, o.on) {
+				note("%s: %s holds %s of multiples on a card and %s %s: they share one; measure one backend at a time",
+					what, c.on.Name, units.FormatBytes(uint64(held(c))), o.on.Name, units.FormatBytes(uint64(held(o))))
+				break
+			}
+		}
+	}
+}
+
+// sharesCard reports whether two backends have a card in common: its detail begins with its UUID.
+func sharesCard(a, b *Single) bool {
+	uuid := func(d backend.Device) string { id, _, _ := strings.Cut(d.Detail, ","); return id }
+	return slices.ContainsFunc(a.info.Devices, func(d backend.Device) bool {
+		return slices.ContainsFunc(b.info.Devices, func(o backend.Device) bool { return uuid(o) == uuid(d) })
+	})
 }
 
 // scalars makes scalars, and the answer if it is compared.
@@ -388,6 +419,7 @@ func (m *measuring) caller(ctx context.Context, b loaded, in input, want []byte,
 		c.Phases = b.on.PhasesWith(nil)
 	}
 	c.Row = func(run *report.Run) {
+		run.Figure(report.FigureMultiplesHeld, report.Bytes, float64(b.on.multiples(ctx)))
 		name := report.FigureBackToBack
 		if m.cfg.Batch {
 			name = report.FigureBatch

@@ -128,6 +128,26 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// TestSharedCards: a backend that holds fewer multiples than another one with the same card is named, with both figures.
+func TestSharedCards(t *testing.T) {
+	var notes []string
+	cfg := config(t, &benchtest.World{}, "card", "cards", "arena")
+	cfg.Note, cfg.Paths = func(s string) { notes = append(notes, s) }, []report.Path{report.Copy, report.Arena}
+	runs, _, err := Measure(t.Context(), &cfg)
+	if err != nil || len(runs) != 4 {
+		t.Fatalf("%v, %+v", err, runs)
+	}
+	for i, want := range []float64{8 << 20, 6 << 20, 0, 0} {
+		if got := runs[i].Value(report.FigureMultiplesHeld); got != want {
+			t.Errorf("%s: %g bytes of multiples, want %g", runs[i].Backend, got, want)
+		}
+	}
+	const want = "cards holds 6.0 MiB of multiples on a card and card 8.0 MiB: they share one"
+	if len(notes) != 1 || !strings.Contains(notes[0], want) {
+		t.Errorf("%q, want one with %q", notes, want)
+	}
+}
+
 // TestUntil: rounds go on until medians are known, or time is over.
 func TestUntil(t *testing.T) {
 	cfg := config(t, &benchtest.World{}, "a", "b")

@@ -140,3 +140,11 @@ func (e *Single) usage(ctx context.Context) backend.Usage {
 	}
 	return m.Usage()
 }
+
+// multiples returns the bytes of multiples of bases on the card of a backend that has the most of them now.
+func (e *Single) multiples(ctx context.Context) (most int64) {
+	for _, d := range e.usage(ctx).Devices {
+		most = max(most, d.Multiples)
+	}
+	return most
+}

@@ -43,6 +43,7 @@ const (
 	FigureCalls          = "calls" // in a row back to back, or in a batch
 	FigureCallers        = "callers"
 	FigureEnergy         = "joules"
+	FigureMultiplesHeld  = "multiples_held" // bytes on the card that has the most
 	// Of the parts of a proof: what each took, and when it ended after the first had begun.
 	FigureTook    = "took"
 	FigureEnd     = "end"

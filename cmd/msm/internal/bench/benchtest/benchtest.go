@@ -23,6 +23,8 @@ import (
 //	phased    counts a phase that takes a second in every MSM, and one in every third
 //	wrong     changes every answer of more than two points, and of programs
 //	broken    fails every MSM with points, and programs
+//	card      has a card, with 8 MiB of multiples of bases
+//	cards     has that card and another one, with 6 MiB on each
 //	bn254     has one curve only
 //	reference the real one
 type World struct {
@@ -52,6 +54,8 @@ func (w *World) Opener(_ context.Context, name string) (backend.Backend, error) 
 		return &fakeArena{fake: f}, nil
 	case "phased":
 		return &fakePhased{f}, nil
+	case "card", "cards":
+		return &fakeCards{f}, nil
 	}
 	return f, nil
 }
@@ -165,6 +169,31 @@ func (f *fakePhased) Usage() backend.Usage {
 	return backend.Usage{Stages: []backend.StageUsage{
 		{Name: "sort", Busy: calls * time.Second}, {Name: "never"}, {Name: "wipe", Busy: calls / 3 * time.Minute},
 	}}
+}
+
+type fakeCards struct{ *fake }
+
+func (f *fakeCards) all() []string {
+	if f.name == "card" {
+		return []string{"GPU-0"}
+	}
+	return []string{"GPU-0", "GPU-1"}
+}
+
+func (f *fakeCards) Info() backend.Info {
+	i := f.fake.Info()
+	i.Devices = nil
+	for _, uuid := range f.all() {
+		i.Devices = append(i.Devices, backend.Device{Name: "card", Detail: uuid + ", of " + f.name})
+	}
+	return i
+}
+
+func (f *fakeCards) Usage() (u backend.Usage) {
+	for range f.all() {
+		u.Devices = append(u.Devices, backend.DeviceUsage{Multiples: int64(10-2*len(f.all())) << 20})
+	}
+	return u
 }
 
 type fakeBuffer struct {
