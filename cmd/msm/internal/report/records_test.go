@@ -358,7 +358,7 @@ func TestRecordsAreCited(t *testing.T) {
 
 // namedRecord finds the name of a record in a text, with the machine's folder, perhaps
 // as a pattern of the shell. Sources in test name it by its folder alone.
-var namedRecord = regexp.MustCompile(`\b((?:h100|h200|h200-memory|h200x4|xeon16|xeon2|epyc2)/[\w.*{},-]+\.(?:jsonl?|svg))`)
+var namedRecord = regexp.MustCompile(`\b((?:h100|h200|h200-memory|h200x2|h200x4|xeon16|xeon2|epyc2)/[\w.*{},-]+\.(?:jsonl?|svg))`)
 
 // alternatives returns the names that a name with one pair of braces stands for.
 func alternatives(name string) []string {
