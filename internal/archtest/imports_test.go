@@ -52,8 +52,8 @@ type rule struct {
 	never []string
 }
 
-// table is the import table of docs/architecture.md. The longest matching
-// path counts.
+// table is who may import whom; docs/architecture.md has what of it shapes the design.
+// The longest matching path counts.
 var table = map[string]rule{
 	"backend":             {inside: []string{}, outside: []string{}},
 	"internal/resident":   {inside: []string{"backend"}, outside: []string{}},
