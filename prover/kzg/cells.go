@@ -125,8 +125,8 @@ func errElement(what string, element int) error {
 // Commit returns the commitments to blobs, blob_to_kzg_commitment of the specification.
 func (c *CellProver) Commit(ctx context.Context, blobs ...*Blob) ([]Commitment, error) {
 	all := make([]Commitment, len(blobs))
-	for at := 0; at < len(all); at += c.multi.together() {
-		some := blobs[at:min(at+c.multi.together(), len(all))]
+	for at := 0; at < len(all); at += c.multi.most {
+		some := blobs[at:min(at+c.multi.most, len(all))]
 		scalars := make([]fr.Element, len(some)*blobScalars)
 		err := each(len(some), func(i int) error {
 			if some[i] == nil {
@@ -165,8 +165,8 @@ func errNil(what string, i int) error {
 // Compute returns the cells and proofs of blobs, compute_cells_and_kzg_proofs of the
 // specification.
 func (c *CellProver) Compute(ctx context.Context, blobs ...*Blob) ([]*Extended, error) {
-	const size = len(Blob{})
-	return c.extend(ctx, len(blobs), size, func(dst []byte, i int) error {
+	// The first half of a blob's cells is the blob.
+	return c.extend(ctx, len(blobs), blobScalars, func(i int) []byte { return blobs[i][:] }, func(dst []byte, i int) error {
 		if blobs[i] == nil {
 			return errNil("blob", i)
 		}
@@ -179,38 +179,54 @@ func (c *CellProver) Compute(ctx context.Context, blobs ...*Blob) ([]*Extended, 
 			write(call.coefficients, given),
 			backend.Transform{Dst: call.coefficients, Src: call.coefficients, Batch: call.batch, Inverse: true, From: backend.Reversed},
 		)
+		call.half = true
 	})
 }
 
-// extend computes n blobs, as many as fit together at a time. fill writes size bytes of
-// elements of blob i, and steps adds the steps from those of all blobs to the coefficients.
-func (c *CellProver) extend(ctx context.Context, n, size int, fill func(dst []byte, i int) error,
+// extend computes n blobs, as many as fit together at a time. known returns the first half of the cells of
+// blob i; if it is nil, all are computed. fill writes so many elements of blob i as bytes, into memory that is
+// shared with the backend and wiped. steps adds the steps from those of all blobs to the coefficients.
+func (c *CellProver) extend(ctx context.Context, n, elements int, known func(i int) []byte, fill func(dst []byte, i int) error,
 	steps func(*multiCall, []byte)) ([]*Extended, error) {
 	all := make([]*Extended, n)
-	for at := 0; at < n; at += c.multi.together() {
-		some := all[at:min(at+c.multi.together(), n)]
-		given := make([]byte, len(some)*size)
-		err := each(len(some), func(i int) error { return fill(split(given, i, len(some)), at+i) })
-		if err == nil {
-			err = c.multi.run(ctx, len(some), func(call *multiCall) { steps(call, given) }, func(values, proofs []byte) error {
-				return each(len(some), func(i int) error {
-					x := new(Extended)
-					v, p := split(values, i, len(some)), split(proofs, i, len(some))
-					for k := range x.Cells {
-						turnBack(x.Cells[k][:], split(v, k, CellCount))
-						copy(x.Proofs[k][:], split(p, k, CellCount))
-					}
-					some[i] = x
-					return nil
-				})
-			})
-		}
-		clear(given)
-		if err != nil {
+	for at := 0; at < n; at += c.multi.most {
+		if err := c.extendSome(ctx, all[at:min(at+c.multi.most, n)], at, elements, known, fill, steps); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+func (c *CellProver) extendSome(ctx context.Context, some []*Extended, at, elements int, known func(i int) []byte,
+	fill func(dst []byte, i int) error, steps func(*multiCall, []byte)) error {
+	var mem resident.Memory
+	defer mem.Free()
+	given := layout.Bytes(resident.Scalars(ctx, &mem, c.multi.engine, group.BLS12381G1, len(some)*elements))
+	if err := each(len(some), func(i int) error { return fill(split(given, i, len(some)), at+i) }); err != nil {
+		return err
+	}
+	return c.multi.run(ctx, len(some), func(call *multiCall) { steps(call, given) }, func(values, proofs []byte) error {
+		return each(len(some), func(i int) error {
+			x := new(Extended)
+			v, p := split(values, i, len(some)), split(proofs, i, len(some))
+			cells := x.Cells[:]
+			if known != nil {
+				of := known(at + i)
+				for k := range CellCount / 2 {
+					copy(x.Cells[k][:], split(of, k, CellCount/2))
+				}
+				cells = cells[CellCount/2:]
+			}
+			for k := range cells {
+				turnBack(cells[k][:], split(v, k, len(cells)))
+			}
+			for k := range x.Proofs {
+				copy(x.Proofs[k][:], split(p, k, CellCount))
+			}
+			some[i] = x
+			return nil
+		})
+	})
 }
 
 // Recover returns all cells and proofs of blobs of which it is given LeastCells or more,
@@ -240,8 +256,8 @@ func (c *CellProver) Recover(ctx context.Context, indices []uint64, rows ...[]*C
 	if err != nil {
 		return nil, err
 	}
-	const size, n = CellCount * len(Cell{}), 2 * blobScalars
-	return c.extend(ctx, len(rows), size, func(dst []byte, i int) error {
+	const n = 2 * blobScalars
+	return c.extend(ctx, len(rows), n, nil, func(dst []byte, i int) error {
 		for k, index := range indices {
 			if rows[i][k] == nil {
 				return errNil(fmt.Sprintf("in row %d, cell", i), k)

@@ -276,7 +276,7 @@ func (s on[P, S, O, B, PK, VK, SRS]) openings(t *testing.T, e *engine.Engine, c 
 		t.Fatal(err)
 	}
 	defer m.Close()
-	kzg.ByMatrix(m, matrix)
+	kzg.ByMatrix(m, matrix, 3) // the matrix for three is resident, for two it is made in the program
 	var given [][]S
 	for _, n := range polynomials {
 		given = append(given, s.random(t, n))

@@ -1,4 +1,6 @@
 package kzg
 
-// ByMatrix has a few polynomials computed by a matrix instead of transforms, or not.
-func ByMatrix[P, S any](m *Multiproofs[P, S], on bool) { m.direct = func() bool { return on } }
+// ByMatrix has polynomials computed by a matrix instead of transforms, or not, so many in a program.
+func ByMatrix[P, S any](m *Multiproofs[P, S], on bool, most int) {
+	m.direct, m.most = func() bool { return on }, most
+}

@@ -69,6 +69,7 @@ type Multiproofs[P, S any] struct {
 	table []byte
 	// direct tells that a few polynomials are computed without transforms of points.
 	direct func() bool
+	most   int // polynomials that a program computes
 	at     *resident.Vectors[*multiSpaces, *multiTable]
 	closed atomic.Bool // load makes nothing resident any more
 }
@@ -102,8 +103,9 @@ func openBeside(ctx context.Context, s *engine.Session, points, scalars backend.
 // multiTable is what is resident: Multiproofs.table, indices for Gather and the matrix.
 type multiTable struct {
 	points, split, even, odd backend.Range
-	// For the matrix: the indices of the rows of E and O of each polynomial together.
-	rows, matrix backend.Range
+	// For the matrix: the indices of the rows of E and O of each polynomial together, and the matrix
+	// with each row once for each of as many polynomials as a program has at most.
+	rows, matrix, repeated backend.Range
 }
 
 // loadMulti makes Multiproofs of a key in canonical form. Proofs are multiplied by factor.
@@ -123,12 +125,17 @@ func (t *field[P, S]) loadMulti(ctx context.Context, e *engine.Engine, key []P, 
 		return nil, err
 	}
 	m := &Multiproofs[P, S]{field: t, Cosets: c, form: f, engine: e, end: end, at: resident.NewVectors[*multiSpaces, *multiTable]()}
-	m.direct = func() bool { return !e.Info().InProcess }
+	m.most = max(1, mostTogether/c.Coefficients)
+	m.direct = func() bool { i := e.Info(); return !i.InProcess && i.Name != cpu }
 	if err := m.build(ctx, key, factor); err != nil {
 		return nil, errors.Join(err, end())
 	}
 	return m, nil
 }
+
+// cpu is the name of the backend that computes on the processors, in a plugin too. The products of a
+// matrix cost it more than the transforms.
+const cpu = "cpu"
 
 // Close frees the table after the calls in flight; later ones are backend.ErrClosed. Closing
 // twice is no error.
@@ -243,12 +250,10 @@ func write(dst backend.Range, b []byte) backend.Step {
 // blob of EIP-7594 is 1 MiB of scalars and 25 KB of points.
 const mostTogether = 1 << 18
 
-// together returns how many polynomials a program computes at most.
-func (m *Multiproofs[P, S]) together() int { return max(1, mostTogether/m.Coefficients) }
-
-// mostDirect bounds the products of a matrix with points. A card computes so many at a
-// time, a product a thread; a transform has its products in log2 n turns.
-const mostDirect = 1 << 17
+// mostDirect bounds the products of a matrix with points, half of which are by zero where proofs
+// are twice as many as the commitments that they are made of. A transform has fewer products, in
+// log2 n turns of which each takes a card as long as one product; rows of a matrix share doublings.
+const mostDirect = 1 << 20
 
 // hasMatrix reports whether the proofs of a polynomial are computed by a matrix.
 func (m *Multiproofs[P, S]) hasMatrix() bool {
@@ -261,19 +266,24 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 	if m.closed.Load() {
 		return nil, nil, fmt.Errorf("multiproofs: %w", backend.ErrClosed)
 	}
-	batch, curve := m.together(), m.g1.Group.Curve()
+	batch, curve := m.most, m.g1.Group.Curve()
 	all := batch * m.Coefficients
 	indices := backend.IndexElements(curve, all)
 	scalars := 3 * indices
 	var matrix []S
 	few, fewIndices := 0, 0 // polynomials that the matrix is for, and indices of their rows
+	repeated, again := 0, 0 // elements of the matrix for all of them, and of its indices
 	if m.hasMatrix() {
 		if matrix, err = m.matrix(); err != nil {
 			return nil, nil, err
 		}
 		few = min(batch, mostDirect/len(matrix))
 		fewIndices = backend.IndexElements(curve, few*2*m.Coefficients)
-		scalars += fewIndices + len(matrix)
+		if few > 1 {
+			repeated = few * len(matrix)
+			again = backend.IndexElements(curve, repeated)
+		}
+		scalars += fewIndices + len(matrix) + repeated + again
 	}
 	home, err := openBeside(ctx, call.points, backend.Elements{Element: m.point(), Count: 2 * m.Coefficients},
 		backend.Elements{Element: m.scalar(), Count: scalars})
@@ -308,6 +318,11 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 		steps = append(steps,
 			index(t.rows, few, 2*m.Coefficients, func(p, i int) int { return row(p, i/l%k, i%l, i/l >= k) }),
 			write(t.matrix, layout.Bytes(matrix)))
+		if few > 1 {
+			at := 3*indices + fewIndices + len(matrix)
+			t.repeated = span(home.scalars, at, repeated)
+			steps = append(steps, m.repeat(t, few, t.repeated, span(home.scalars, at+repeated, again))...)
+		}
 	}
 	if _, err := call.points.Run(ctx, steps); err != nil {
 		return nil, nil, errors.Join(err, home.Close())
@@ -365,11 +380,14 @@ type multiCall struct {
 	// The coefficients in natural order, the values in reversed order, room for three steps
 	// of the rows, and the proofs.
 	coefficients, values, parts, transforms, rows, proofs backend.Range
+	// half says that the values at even powers of the domain's root are known, and not computed.
+	half bool
 }
 
-// run computes the values and proofs of some polynomials, at most together(), with a step
+// run computes the values and proofs of some polynomials, at most m.most, with a step
 // for each thing that is to be done for all of them. begin adds the steps that write the
-// coefficients; take gets the values in reversed order and the proofs.
+// coefficients; take gets the values in reversed order and the proofs. If begin sets half, the domain has
+// twice as many elements as a polynomial has coefficients, and take gets the second half of the values.
 func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*multiCall), take func(values, proofs []byte) error) error {
 	n, k, c := m.Coefficients, m.parts(), m.count()
 	points := backend.Elements{Element: m.point(), Count: batch * (2*k + c)}
@@ -377,10 +395,14 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
-	// A few polynomials need room for the matrix of each, and for the indices of these.
+	w, err := m.root(uint64(m.Domain))
+	if err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	// Without a resident matrix of all, a few polynomials need room for one and for its indices.
 	matrix, size := 0, 2*k*c
 	direct := m.direct() && batch*size <= mostDirect
-	if direct && batch > 1 {
+	if direct && batch > 1 && batch < min(m.most, mostDirect/size) {
 		matrix = batch*size + backend.IndexElements(m.g1.Group.Curve(), batch*size)
 	}
 	_, err = m.engine.Repeat(ctx, engine.Space{Elements: points}, func(ctx context.Context, s *engine.Session) (err error) {
@@ -404,8 +426,13 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 		}
 		begin(call)
 		call.proofs = span(s, batch*2*k, batch*c)
+		values := backend.Transform{Dst: call.values, Src: call.coefficients, Batch: batch, To: backend.Reversed}
+		if call.half {
+			values.Dst = part(values.Dst, 0, 2)
+			values.Shift = layout.Bytes([]S{w})
+		}
 		call.add(
-			backend.Transform{Dst: call.values, Src: call.coefficients, Batch: batch, To: backend.Reversed},
+			values,
 			backend.Gather{Dst: call.parts, Src: call.coefficients, Index: m.indices(t.split, batch)},
 			backend.Transform{Dst: call.transforms, Src: call.parts, Batch: batch * m.Size},
 		)
@@ -416,7 +443,7 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 		} else {
 			m.byTransforms(call, t, sums, m.fr.Inverse(v))
 		}
-		call.add(backend.Read{Src: call.values}, backend.Read{Src: call.proofs, Encoding: m.encoding})
+		call.add(backend.Read{Src: values.Dst}, backend.Read{Src: call.proofs, Encoding: m.encoding})
 		out, err := s.Run(ctx, call.steps)
 		if err != nil {
 			return err
@@ -467,28 +494,37 @@ func (m *Multiproofs[P, S]) byTransforms(call *multiCall, t *multiTable, sums ba
 // byMatrix does what byTransforms does, with two turns of products only. Proof j of
 // polynomial p is written at j batch + p, so that one step has the rows of all: its points
 // are the sums of all polynomials, again for every j. room is for a matrix in which each row
-// is there for every polynomial.
+// is there for every polynomial, where none is resident.
 func (m *Multiproofs[P, S]) byMatrix(call *multiCall, t *multiTable, sums, room backend.Range) {
-	matrix, terms := t.matrix, 2*m.parts()
-	if n := call.batch; n > 1 {
+	matrix := t.matrix
+	switch n := call.batch; {
+	case n > 1 && room.Count == 0:
+		matrix = t.repeated
+	case n > 1:
 		indices := room
 		indices.Offset, indices.Count = room.Offset+n*matrix.Count, room.Count-n*matrix.Count
 		room.Count = n * matrix.Count
-		table := make([]uint32, room.Count)
-		for i := range table {
-			table[i] = uint32(i/(n*terms)*terms + i%terms)
-		}
-		call.add(
-			backend.WriteIndices{Dst: indices, Indices: table},
-			backend.Gather{Dst: room, Src: matrix, Index: indices},
-		)
+		call.add(m.repeat(t, n, room, indices)...)
 		matrix = room
 	}
 	call.add(
 		backend.Gather{Dst: call.rows, Src: call.transforms, Index: m.indices(t.rows, 2*call.batch)},
 		backend.MultiplyPoints{Dst: sums, Src: t.points, Scalars: call.rows, Terms: m.Size},
-		backend.MultiplyPoints{Dst: call.proofs, Src: sums, Scalars: matrix, Terms: terms},
+		backend.MultiplyPoints{Dst: call.proofs, Src: sums, Scalars: matrix, Terms: 2 * m.parts()},
 	)
+}
+
+// repeat returns steps that write the matrix with each row n times to dst.
+func (m *Multiproofs[P, S]) repeat(t *multiTable, n int, dst, indices backend.Range) []backend.Step {
+	terms := 2 * m.parts()
+	table := make([]uint32, dst.Count)
+	for i := range table {
+		table[i] = uint32(i/(n*terms)*terms + i%terms)
+	}
+	return []backend.Step{
+		backend.WriteIndices{Dst: indices, Indices: table},
+		backend.Gather{Dst: dst, Src: t.matrix, Index: indices},
+	}
 }
 
 // turned returns encoded points that lie at j n + p at p count + j, for j below count.
@@ -513,8 +549,8 @@ func (m *Multiproofs[P, S]) Open(ctx context.Context, polynomials ...[]S) ([]Ope
 		}
 	}
 	all := make([]Openings[P, S], len(polynomials))
-	for at := 0; at < len(all); at += m.together() {
-		some := polynomials[at:min(at+m.together(), len(all))]
+	for at := 0; at < len(all); at += m.most {
+		some := polynomials[at:min(at+m.most, len(all))]
 		padded := make([]S, len(some)*m.Coefficients)
 		for i, p := range some {
 			copy(padded[i*m.Coefficients:], p)

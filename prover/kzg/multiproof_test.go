@@ -34,6 +34,7 @@ func TestOpenings(t *testing.T) {
 					n := c.Coefficients
 					check(t, nil, c, matrix, n)
 					check(t, nil, c, matrix, n, 0, n-1, c.Size, 1)
+					check(t, nil, c, matrix, 1, n, c.Size, n)
 				})
 			}
 		}
