@@ -517,9 +517,13 @@ func (m *Multiproofs[P, S]) byMatrix(call *multiCall, t *multiTable, sums, room 
 // repeat returns steps that write the matrix with each row n times to dst.
 func (m *Multiproofs[P, S]) repeat(t *multiTable, n int, dst, indices backend.Range) []backend.Step {
 	terms := 2 * m.parts()
-	table := make([]uint32, dst.Count)
-	for i := range table {
-		table[i] = uint32(i/(n*terms)*terms + i%terms)
+	table := make([]uint32, 0, dst.Count)
+	for row := 0; row < t.matrix.Count; row += terms {
+		for range n {
+			for i := range terms {
+				table = append(table, uint32(row+i))
+			}
+		}
 	}
 	return []backend.Step{
 		backend.WriteIndices{Dst: indices, Indices: table},
