@@ -34,6 +34,7 @@ type closure struct {
 	outer          // whose flags name a file of modules with pippin where the program's own have none
 	program  outer // as it is
 	packages []source
+	lacks    []string // what pippin's sources have to do without
 }
 
 // closure finds weave/auto in the modules of the build that is going on, or

@@ -25,7 +25,7 @@ const (
 // The versions of gnark whose provers pippin's stand for, the first and the last: those of
 // docs/howto/versions.md. A program with another gets MSMs alone.
 const (
-	oldestGnark = "v0.13.0"
+	oldestGnark = "v0.11.0"
 	newestGnark = "v0.16.3"
 )
 
@@ -188,7 +188,11 @@ func (t *tool) withProvers(c *closure) (*closure, error) {
 	if !slices.ContainsFunc(whole.packages, func(s source) bool { return s.ImportPath == proversPackage }) {
 		return nil, errors.New("this pippin has no hooks of provers")
 	}
-	return whole, gnarkFits(whole.packages)
+	if err := gnarkFits(whole.packages); err != nil {
+		return nil, err
+	}
+	whole.lacks, err = lacking(whole.packages)
+	return whole, err
 }
 
 // hasGnark reports whether one of the program's modules is gnark or names it, as every module does whose

@@ -173,7 +173,7 @@ func TestSNARKs(t *testing.T) {
 }
 
 // gnarks are versions of gnark, of each minor version one that pippin's provers are for.
-var gnarks = []string{"v0.13.0", "v0.14.0", "v0.15.0", "v0.16.3"}
+var gnarks = []string{"v0.11.0", "v0.12.0", "v0.13.0", "v0.14.0", "v0.15.0", "v0.16.3"}
 
 // gnarkProgram makes the module of a program that proves by a version of gnark and does nothing else.
 func (w *workshop) gnarkProgram(t *testing.T, version string) (dir string) {
