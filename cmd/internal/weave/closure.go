@@ -21,12 +21,15 @@ import (
 type source struct {
 	ImportPath, Dir string
 	Standard        bool
-	Module          struct {
-		Path, Version, GoVersion string
-		Replace                  *struct{ Version string }
-	}
+	Module          listedModule
 
 	GoFiles, CgoFiles, CFiles, CXXFiles, HFiles, SFiles, SysoFiles, EmbedFiles []string
+}
+
+// listedModule is what go list says of a module.
+type listedModule struct {
+	Path, Version, GoVersion string
+	Replace                  *struct{ Version string }
 }
 
 // closure is weave/auto and what it needs, as the program's build finds them.
