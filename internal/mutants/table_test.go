@@ -55,6 +55,7 @@ const (
 	bases    = "prover/internal/resident/bases.go"
 	divides  = "prover/plonk/quotient.go"
 	lies     = "prover/plonk/plan.go"
+	older    = "cmd/internal/weave/older.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -686,4 +687,10 @@ var mutants = []mutant{
 	{divides, "power := fr.Product(r.root, r.root)", "power := r.root", "TestOverhang"},
 	{divides, "r.fr.Mul(&a[i], &a[i], &b[0])", "", "TestOverhang"},
 	{lies, "if n < 2*topsEach {", "if n < topsEach {", "TestCombine"},
+	// cmd/internal/weave/older.go: what an older gnark lacks.
+	{older, "m.Replace != nil || m.Version == \"\"", "m.Version == \"\"", "TestLacking"},
+	{older, "has = has || len(f.named(name)) > 0", "has = true", "TestLacking"},
+	{older, "f.rename(id, \"GSigma\")", "f.rename(id, \"G\")", "TestWeaveOlder"},
+	{older, "(*vector)[i].Sub(&a[i], &b[i])", "(*vector)[i].Sub(&b[i], &a[i])", "TestVectorMethods"},
+	{older, "(*vector)[i].Mul(&a[i], b)", "(*vector)[i].Add(&a[i], b)", "TestVectorMethods"},
 }

@@ -9,7 +9,7 @@
 //	go run ./scripts/woven check                                 fails where the record is of other sources
 //
 // PROGRAM is MODULE@VERSION, or a folder with a module's sources: a checkout at some commit. Its files and modules are as
-// they are. Every MSM, and every proof with gnark v0.13 and later, however small, is answered by the backend, and a test
+// they are. Every MSM, and every proof with gnark v0.11 and later, however small, is answered by the backend, and a test
 // fails where one is not. PIPPIN_BACKEND is the backend, plugin:cpu
 // without it; with PIPPIN_WEAVE_RECORD a line of JSON is added to that file for each program.
 // It needs the module proxy.

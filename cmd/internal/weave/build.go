@@ -9,8 +9,13 @@ import (
 	"strings"
 )
 
-// innerVariable is set in the environment of the build of weave/auto.
-const innerVariable = "PIPPIN_WEAVE_INNER"
+// innerVariable is set in the environment of the build of weave/auto: to innerBuild, and then the names that
+// the program's gnark lacks, each after a comma. What gnark lacks is a matter of its sources, which the build
+// cache knows a package by.
+const (
+	innerVariable = "PIPPIN_WEAVE_INNER"
+	innerBuild    = "1"
+)
 
 // form says what a program is linked with.
 type form string
@@ -113,7 +118,7 @@ func (t *tool) buildClosure(c *closure) (*built, error) {
 	args := slices.Concat([]string{"list"}, c.flags,
 		[]string{"-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.BuildID}}", "-toolexec=" + quote(t.Self), "--", autoPackage})
 	inner := *t
-	inner.Env = append(slices.Clone(t.Env), innerVariable+"=1")
+	inner.Env = append(slices.Clone(t.Env), innerVariable+"="+strings.Join(append([]string{innerBuild}, c.lacks...), ","))
 	out, err := inner.goOutput(c.dir, args...)
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", autoPackage, err)

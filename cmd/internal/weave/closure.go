@@ -21,12 +21,15 @@ import (
 type source struct {
 	ImportPath, Dir string
 	Standard        bool
-	Module          struct {
-		Path, Version, GoVersion string
-		Replace                  *struct{ Version string }
-	}
+	Module          listedModule
 
 	GoFiles, CgoFiles, CFiles, CXXFiles, HFiles, SFiles, SysoFiles, EmbedFiles []string
+}
+
+// listedModule is what go list says of a module.
+type listedModule struct {
+	Path, Version, GoVersion string
+	Replace                  *struct{ Version string }
 }
 
 // closure is weave/auto and what it needs, as the program's build finds them.
@@ -34,6 +37,7 @@ type closure struct {
 	outer          // whose flags name a file of modules with pippin where the program's own have none
 	program  outer // as it is
 	packages []source
+	lacks    []string // what pippin's sources have to do without
 }
 
 // closure finds weave/auto in the modules of the build that is going on, or

@@ -12,6 +12,11 @@ import (
 // program began: no package main in it, and no build within the build.
 func (t *tool) inner() bool { return t.getenv(innerVariable) != "" }
 
+// lacking returns what the program's gnark lacks, as the run that began this build found it.
+func (t *tool) lacking() []string {
+	return strings.FieldsFunc(strings.TrimPrefix(t.getenv(innerVariable), innerBuild), func(r rune) bool { return r == ',' })
+}
+
 // compile runs the compiler, on other files where something is to be woven in.
 func (t *tool) compile() error {
 	pkg, cfgFile, output := t.flag("-p"), t.flag("-importcfg"), t.flag("-o")
@@ -34,6 +39,12 @@ func (t *tool) compile() error {
 		err = t.replace(pkg, cfg, weaveCPU)
 	case pkg == autoPackage:
 		err = t.replace(pkg, cfg, weaveAuto)
+	case isScalars(pkg):
+		err = t.replace(pkg, cfg, weaveVectors)
+	case strings.HasPrefix(pkg, Module+"/"):
+		if names := t.lacking(); len(names) > 0 {
+			err = t.replace(pkg, cfg, weaveOlder(names))
+		}
 	}
 	if sys, curve, ok := systemOf(pkg); ok {
 		// A gnark that is not as expected stays as it is: its programs get MSMs alone.

@@ -17,6 +17,8 @@
 //     them. A gnark that is not as expected stays as it is.
 //   - In pippin's internal/curves, calls of MultiExp become calls of
 //     PippinStockMultiExp, so that an engine never asks itself.
+//   - In a program whose gnark is older than the provers' sources, names in these sources
+//     that it lacks, and scalars' vectors, which get the operations that they lack (older.go).
 //   - Package weave/auto gets an init function that installs the hooks.
 //   - Every package main that depends on a curve, those of tests included,
 //     imports weave/auto, and is linked with what that needs.

@@ -1,6 +1,7 @@
 package weave
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,7 +26,7 @@ const (
 // The versions of gnark whose provers pippin's stand for, the first and the last: those of
 // docs/howto/versions.md. A program with another gets MSMs alone.
 const (
-	oldestGnark = "v0.13.0"
+	oldestGnark = "v0.11.0"
 	newestGnark = "v0.16.3"
 )
 
@@ -140,6 +141,16 @@ func (s system) weaveKey(names []string, has func(...string) bool) (changed map[
 	return changed, keyText(s.name), nil
 }
 
+// checkGnark returns why a version of gnark gets no provers. A fork, and a module's own packages, may be of any.
+func (m listedModule) checkGnark() error {
+	if m.Replace != nil || m.Version == "" || semver.Compare(m.Version, oldestGnark) >= 0 &&
+		semver.Compare(semver.MajorMinor(m.Version), semver.MajorMinor(newestGnark)) <= 0 {
+		return nil
+	}
+	return fmt.Errorf("pippin's provers are for gnark %s to %s, and the program has %s",
+		oldestGnark, semver.MajorMinor(newestGnark), m.Version)
+}
+
 // gnarkFits returns why the program's gnark, which has the packages in list, gets no provers. nil says
 // that it may get them; the compiler says the rest.
 func gnarkFits(list []source) error {
@@ -147,12 +158,6 @@ func gnarkFits(list []source) error {
 		sys, curve, ok := systemOf(s.ImportPath)
 		if !ok {
 			continue
-		}
-		if m := s.Module; m.Replace == nil && m.Version != "" { // a fork and a module's own packages may be of any version
-			if semver.Compare(m.Version, oldestGnark) < 0 || semver.Compare(semver.MajorMinor(m.Version), semver.MajorMinor(newestGnark)) > 0 {
-				return fmt.Errorf("pippin's provers are for gnark %s to %s, and the program has %s",
-					oldestGnark, semver.MajorMinor(newestGnark), m.Version)
-			}
 		}
 		if _, _, err := weaveSystem(sys, curve)(s.files(), func(...string) bool { return true }); err != nil {
 			return fmt.Errorf("package %s: %w", s.ImportPath, err)
@@ -177,6 +182,10 @@ func (t *tool) withProvers(c *closure) (*closure, error) {
 	} else if !has {
 		return nil, errors.New("its modules have no gnark")
 	}
+	// The version comes before the packages, which another one may lack.
+	if err := t.checkVersionOfGnark(c.outer); err != nil {
+		return nil, err
+	}
 	o, err := t.tagged(c.outer)
 	if err != nil {
 		return nil, err
@@ -188,7 +197,24 @@ func (t *tool) withProvers(c *closure) (*closure, error) {
 	if !slices.ContainsFunc(whole.packages, func(s source) bool { return s.ImportPath == proversPackage }) {
 		return nil, errors.New("this pippin has no hooks of provers")
 	}
-	return whole, gnarkFits(whole.packages)
+	if err := gnarkFits(whole.packages); err != nil {
+		return nil, err
+	}
+	whole.lacks, err = lacking(whole.packages)
+	return whole, err
+}
+
+// checkVersionOfGnark returns why the version of gnark that a build has gets no provers.
+func (t *tool) checkVersionOfGnark(o outer) error {
+	out, err := t.goList(o, "-m", "-json=Version,Replace", gnarkModule)
+	if err != nil {
+		return err
+	}
+	var m listedModule
+	if err := json.Unmarshal(out, &m); err != nil {
+		return err
+	}
+	return m.checkGnark()
 }
 
 // hasGnark reports whether one of the program's modules is gnark or names it, as every module does whose

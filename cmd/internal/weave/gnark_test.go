@@ -67,8 +67,7 @@ func woven(t *testing.T, pkg string) []string {
 	return texts
 }
 
-// TestGnarkFits: a gnark whose provers pippin's stand for, and a fork whose functions are the same, get provers; others
-// get the reason.
+// TestGnarkFits: a gnark whose functions are as expected gets provers, a fork too; others get the reason.
 func TestGnarkFits(t *testing.T) {
 	fork := func(change func(string) string) source {
 		names := filesOf(t, gnarkModule+"/backend/groth16")
@@ -91,34 +90,39 @@ func TestGnarkFits(t *testing.T) {
 	replaced := func(was, is string) func(string) string {
 		return func(text string) string { return strings.Replace(text, was, is, 1) }
 	}
-	version := func(v string) source {
-		s := fork(same)
-		s.Module.Version, s.Module.Replace = v, nil
-		return s
-	}
-	replacing := func(v string) source {
-		s := fork(same)
-		s.Module.Version = v
-		return s
-	}
 	for name, c := range map[string]struct {
 		of   source
 		says string // "" where it fits
 	}{
-		"oldest":         {version(oldestGnark), ""},
-		"newest":         {version(newestGnark), ""},
-		"a later patch":  {version("v0.16.9"), ""},
-		"before":         {version("v0.12.0"), "the program has v0.12.0"},
-		"on the way":     {version("v0.12.1-0.20250425223031-81aa6d0ae4f0"), "for gnark v0.13.0 to v0.16"},
-		"after":          {version("v0.17.0"), "the program has v0.17.0"},
-		"the module's":   {version(""), ""},
 		"fork":           {fork(same), ""},
-		"an old fork":    {replacing("v0.10.0"), ""},
 		"another Setup":  {fork(replaced("func Setup(r1cs", "func Setup(x int, r1cs")), "Setup is func(x int"},
 		"without Prove":  {fork(replaced("func Prove(", "func Proof1(")), "not both Prove and Setup"},
 		"not a system's": {source{ImportPath: gnarkModule + "/frontend"}, ""},
 	} {
 		err := gnarkFits([]source{c.of})
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}
+
+// TestCheckGnark: versions that were compared get provers, and what is put in their place may be tried.
+func TestCheckGnark(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   listedModule
+		says string // "" where it fits
+	}{
+		"oldest":          {listedModule{Version: oldestGnark}, ""},
+		"newest":          {listedModule{Version: newestGnark}, ""},
+		"a later patch":   {listedModule{Version: "v0.16.9"}, ""},
+		"between":         {listedModule{Version: "v0.12.1-0.20250425223031-81aa6d0ae4f0"}, ""},
+		"before":          {listedModule{Version: "v0.10.0"}, "the program has v0.10.0"},
+		"before a little": {listedModule{Version: "v0.10.1-0.20240416220725-62c2ed4e4ed4"}, "for gnark v0.11.0 to v0.16"},
+		"after":           {listedModule{Version: "v0.17.0"}, "the program has v0.17.0"},
+		"the module's":    {listedModule{}, ""},
+		"an old fork":     {listedModule{Version: "v0.10.0", Replace: &struct{ Version string }{}}, ""},
+	} {
+		err := c.of.checkGnark()
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
@@ -180,7 +184,7 @@ func TestVersionsPage(t *testing.T) {
 		}
 	}
 	semver.Sort(wholes)
-	if rows != 6 || wholes[0] != semver.MajorMinor(oldestGnark) || wholes[len(wholes)-1] != semver.MajorMinor(newestGnark) {
+	if rows != 8 || wholes[0] != semver.MajorMinor(oldestGnark) || wholes[len(wholes)-1] != semver.MajorMinor(newestGnark) {
 		t.Errorf("%d rows, provers for %v", rows, wholes)
 	}
 }

@@ -89,7 +89,7 @@ func (w *workshop) module(t *testing.T) (dir string) {
 }
 
 // snarkFiles are those of the program that need gnark.
-var snarkFiles = []string{"snark.go", "proofs.go"}
+var snarkFiles = []string{"snark.go", "proofs.go", "gadgets.go"}
 
 // without takes files out of a module, and what they have cases of.
 func (w *workshop) without(t *testing.T, dir string, names ...string) {

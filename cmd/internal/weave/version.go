@@ -15,7 +15,7 @@ import (
 // stands for this package in the build cache: two programs with the same
 // sources weave the same, whatever else is in them.
 //
-//go:embed archive.go build.go closure.go compile.go flags.go gnark.go importcfg.go link.go modules.go profile.go source.go text.go version.go weave.go
+//go:embed archive.go build.go closure.go compile.go flags.go gnark.go importcfg.go link.go modules.go older.go profile.go source.go text.go version.go weave.go
 var sources embed.FS
 
 // digest names this weaver: its sources, the compiler they were built with and

@@ -183,7 +183,7 @@ func (w *worker[S, PS]) emulatedProduct(c *call) (bool, error) {
 	in := w.inputsOf(c)
 	e := w.room()
 	width, nP, nA, nQuo := in.count(64), in.count(mostLimbs), in.count(mostLimbs), in.count(2*mostLimbs)
-	if !in.ok || width != 64 {
+	if has, _ := versions.Compared(); !in.ok || width != 64 || nQuo == 0 && has.Quotient {
 		return false, in.err
 	}
 	p := in.modulus(nP)

@@ -31,6 +31,7 @@ func SolvedBy[S limbs, PS curves.Scalar[S]](ctx context.Context, sys System[S], 
 
 // first is the version of gnark that has a hint of the library first, where v0.13.0 has none.
 var first = map[string]string{
+	std + "math/uints.orHint":                                         "0.12.0",
 	lists + "batchDivBySubHint":                                       "0.15.0",
 	algebra + "emulated/sw_emulated.rationalReconstructExt":           "0.16.0",
 	algebra + "emulated/sw_bn254.rationalReconstructExtG2":            "0.16.0",

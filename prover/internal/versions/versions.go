@@ -26,6 +26,8 @@ import (
 
 // Hints is what a version's hints get and give where versions differ.
 type Hints struct {
+	// Quotient: std/math/emulated.mulHint panics where the quotient has no limbs.
+	Quotient bool
 	// Signs: std/math/emulated.polyMvHint gets the sign of each term, and gives that of the quotient.
 	Signs bool
 	// Remainder: it gets the number of the remainder's limbs, which else is that of the modulus.
@@ -37,7 +39,8 @@ type Hints struct {
 // compared are the versions of gnark whose hints have been compared with ours, as they call
 // themselves. Others may call another function by the same name.
 var compared = map[string]Hints{
-	"0.12.0": {}, // v0.13.0: v0.12.0, which calls itself that too, does not compile with the provers
+	"0.11.0": {Quotient: true}, // in woven programs alone
+	"0.12.0": {},               // and v0.13.0, which calls itself that too
 	"0.14.0": {},
 	"0.15.0": {Signs: true},
 	"0.16.0": {Signs: true, Remainder: true, Constants: true}, // v0.16.1 and v0.16.2 too

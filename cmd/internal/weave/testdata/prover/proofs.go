@@ -41,6 +41,7 @@ type proof interface {
 // statement is a circuit with keys, in one of both systems.
 type statement struct {
 	id     ecc.ID
+	of     frontend.Circuit
 	ccs    constraint.ConstraintSystem
 	pk     key
 	empty  func() key
@@ -54,14 +55,8 @@ type statement struct {
 func statements(curves ...ecc.ID) (all []*statement, err error) {
 	for _, id := range curves {
 		for _, set := range []func(*statement) error{groth16Statement, plonkStatement} {
-			s := &statement{id: id}
-			if s.w, err = frontend.NewWitness(assignment(id.ScalarField()), id.ScalarField()); err != nil {
-				return nil, err
-			}
-			if s.public, err = s.w.Public(); err != nil {
-				return nil, err
-			}
-			if err := set(s); err != nil {
+			s, err := newStatement(id, &powers{}, assignment(id.ScalarField()), set)
+			if err != nil {
 				return nil, err
 			}
 			all = append(all, s)
@@ -70,8 +65,20 @@ func statements(curves ...ecc.ID) (all []*statement, err error) {
 	return all, nil
 }
 
+// newStatement has set make the keys.
+func newStatement(id ecc.ID, circuit, assigned frontend.Circuit, set func(*statement) error) (s *statement, err error) {
+	s = &statement{id: id, of: circuit}
+	if s.w, err = frontend.NewWitness(assigned, id.ScalarField()); err != nil {
+		return nil, err
+	}
+	if s.public, err = s.w.Public(); err != nil {
+		return nil, err
+	}
+	return s, set(s)
+}
+
 func groth16Statement(s *statement) (err error) {
-	if s.ccs, err = frontend.Compile(s.id.ScalarField(), r1cs.NewBuilder, &powers{}); err != nil {
+	if s.ccs, err = frontend.Compile(s.id.ScalarField(), r1cs.NewBuilder, s.of); err != nil {
 		return err
 	}
 	pk, vk, err := groth16.Setup(s.ccs)
@@ -89,7 +96,7 @@ func groth16Statement(s *statement) (err error) {
 }
 
 func plonkStatement(s *statement) (err error) {
-	if s.ccs, err = frontend.Compile(s.id.ScalarField(), scs.NewBuilder, &powers{}); err != nil {
+	if s.ccs, err = frontend.Compile(s.id.ScalarField(), scs.NewBuilder, s.of); err != nil {
 		return err
 	}
 	srs, lagrange, err := unsafekzg.NewSRS(s.ccs)
@@ -235,9 +242,19 @@ func digestCase() error {
 	if err != nil {
 		return err
 	}
+	for _, set := range []func(*statement) error{groth16Statement, plonkStatement} {
+		s, err := newStatement(ecc.BN254, &gadgets{}, &gadgets{X: 0xc0ffee11, Y: 1}, set)
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+	}
 	h := sha256.New()
 	for _, s := range all {
 		p, err := s.prove(s.pk, s.w)
+		if err == nil {
+			err = s.verify(p)
+		}
 		if err != nil {
 			return err
 		}
