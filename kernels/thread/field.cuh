@@ -344,7 +344,7 @@ struct loop_field : prime_field<C> {
   using modulus = loop_modulus<C>;
   static_assert(elem::bound * elem::bound < C::headroom && elem::bound + 2 <= C::headroom);
 
-  // Cost: 2N^2 or 2N^2 - N, and N less half of N^2 for the square.
+  // Cost: 2N^2, and N(N+1)/2 + N^2 for the square; N less of each where the lowest limb of p is 1.
   PIPPIN_HD static elem mul(const elem& a, const elem& b) { return product(a, b); }
   PIPPIN_HD static elem sqr(const elem& a) { return {mp::mont_sqr_lazy(a.v, modulus{})}; }
   template <int A, int B>
