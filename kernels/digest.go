@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "a213cb9ea7b7aaa77fc6681b388b37097e3c75c23f4b85c5a59d7b17816b21f4"
+const digest = "e325e291cfbcb4d3a7de995823dc52450b493834749923723fab906e99f9adaa"

@@ -144,13 +144,18 @@ PIPPIN_HD void mad_row_fit(uint64_t* acc, const X& x, int off, uint32_t b) {
 }
 
 // mad_row whose carry is added to the upper word of above. With Full the carry out of that word
-// is returned. Otherwise the caller knows that there is none, and the result is 0.
-// Cost: K multiply-adds.
-template <int K, bool Full, class X>
+// is returned. Otherwise the caller knows that there is none, and the result is 0. One says that
+// x[off] is 1: a compiler would multiply by it all the same. Cost: K multiply-adds, K-1 with One.
+template <int K, bool Full, bool One = false, class X>
 PIPPIN_HD uint32_t mad_row_above(uint64_t* acc, const X& x, int off, uint32_t b, uint64_t& above) {
   static_assert(bounded<2 * K> && K >= 1);
   ptx::carry c;
-  acc[0] = ptx::mad_wide_cc(c, x[off], b, acc[0]);
+  if constexpr (One) {
+    const uint32_t low = ptx::add_cc(c, ptx::lo32(acc[0]), b);
+    acc[0] = ptx::pack(low, ptx::addc_cc(c, ptx::hi32(acc[0]), 0));
+  } else {
+    acc[0] = ptx::mad_wide_cc(c, x[off], b, acc[0]);
+  }
   PIPPIN_UNROLL
   for (int k = 1; k < K; k++) acc[k] = ptx::madc_wide_cc(c, x[off + 2 * k], b, acc[k]);
   if constexpr (Full) {

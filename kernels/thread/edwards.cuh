@@ -111,15 +111,15 @@ struct edwards {
 
   // a + b. Cost: 7M.
   PIPPIN_HD static extended<F> add(const extended<F>& a, const niels<F>& b) {
-    return combine(mul(sub_lazy(a.y, a.x), b.minus), mul(add_lazy(a.y, a.x), b.plus),
+    return combine(F::product(sub_lazy(a.y, a.x), b.minus), F::product(add_lazy(a.y, a.x), b.plus),
                    F::mul(a.t, b.t2d), add_lazy(a.z, a.z));
   }
 
   // a + b. Cost: 9M.
   PIPPIN_HD static extended<F> add(const extended<F>& a, const extended<F>& b) {
     const elem zz = F::mul(a.z, b.z);
-    return combine(mul(sub_lazy(a.y, a.x), sub_lazy(b.y, b.x)),
-                   mul(add_lazy(a.y, a.x), add_lazy(b.y, b.x)),
+    return combine(F::product(sub_lazy(a.y, a.x), sub_lazy(b.y, b.x)),
+                   F::product(add_lazy(a.y, a.x), add_lazy(b.y, b.x)),
                    F::mul(F::mul(a.t, two_d()), b.t), add_lazy(zz, zz));
   }
 
@@ -129,7 +129,7 @@ struct edwards {
     const wide<4> h = add_lazy(xx, yy), g = sub_lazy(xx, yy);
     const wide<6> e = sub_lazy(h, sqr(add_lazy(p.x, p.y)));
     const wide<8> f = add_lazy(add_lazy(zz, zz), g);
-    return {mul(e, f), mul(g, h), mul(e, h), mul(f, g)};
+    return {F::product(e, f), F::product(g, h), F::product(e, h), F::product(f, g)};
   }
 
  private:
@@ -139,7 +139,7 @@ struct edwards {
     const wide<4> e = sub_lazy(b, a), h = add_lazy(b, a);
     const wide<6> f = sub_lazy(d, c), g = add_lazy(d, c);
     // In this order each product is the last use of one factor.
-    const elem x = mul(e, f), t = mul(e, h), y = mul(g, h), z = mul(f, g);
+    const elem x = F::product(e, f), t = F::product(e, h), y = F::product(g, h), z = F::product(f, g);
     return {x, y, t, z};
   }
 };

@@ -63,6 +63,35 @@ struct multiple {
   }
 };
 
+// loop_modulus is static_modulus for loops whose time is that of their products. If the lowest
+// limb of p is 1 it is not multiplied by. Otherwise rows drop low words.
+template <class C>
+struct loop_modulus : static_modulus<C> {
+  static constexpr bool lowest_one = C::p(0) == 1, drops = !lowest_one;
+  // 2^-32 mod p = ((-1/p mod 2^32) p + 1) / 2^32.
+  struct inverse_word {
+    struct words {
+      uint32_t w[C::limbs];
+    };
+    PIPPIN_HD static constexpr words compute() {
+      words r = {};
+      uint64_t acc = 1;
+      for (int i = 0; i < C::limbs; i++) {
+        acc += (uint64_t)C::p(i) * C::np0;
+        if (i > 0) r.w[i - 1] = (uint32_t)acc;
+        acc >>= 32;
+      }
+      r.w[C::limbs - 1] = (uint32_t)acc;
+      return r;
+    }
+    PIPPIN_HD constexpr uint32_t operator[](int i) const {
+      constexpr words k = compute();
+      return k.w[i];
+    }
+  };
+  PIPPIN_HD constexpr inverse_word shifted_down() const { return {}; }
+};
+
 // fe is an element of the field of C, its value below M p.
 template <class C, int M>
 struct fe {
@@ -261,6 +290,12 @@ struct prime_field {
   PIPPIN_HD static elem mul(const elem& a, const elem& b) { return reduce<bound>(pippin::mul(a, b)); }
   PIPPIN_HD static elem sqr(const elem& a) { return reduce<bound>(pippin::sqr(a)); }
 
+  // A product of wider ranges. Cost: 2N^2 + N.
+  template <int A, int B>
+  PIPPIN_HD static fe<C, 2> product(const fe<C, A>& a, const fe<C, B>& b) {
+    return pippin::mul(a, b);
+  }
+
   // a b - c d, with one reduction if two products fit. Cost: 3N^2 + N.
   PIPPIN_HD static elem mul_sub(const elem& a, const elem& b, const elem& c, const elem& d) {
     if constexpr (C::headroom >= 4) {
@@ -298,6 +333,29 @@ struct prime_field {
   // The element that stands for an integer below R. Cost: 2N^2 + N.
   PIPPIN_HD static elem from_integer(const mp::num<words>& a) {
     return {mp::to_mont(a, static_modulus<C>{})};
+  }
+};
+
+// loop_field is prime_field with the products of loop_modulus, in other representatives. mul_sub
+// is prime_field's: its ranges have no room for p / 2^31. Range: A B < headroom, H >= 5.
+template <class C>
+struct loop_field : prime_field<C> {
+  using elem = typename prime_field<C>::elem;
+  using modulus = loop_modulus<C>;
+  static_assert(elem::bound * elem::bound < C::headroom && elem::bound + 2 <= C::headroom);
+
+  // Cost: 2N^2, and N(N+1)/2 + N^2 for the square; N less of each where the lowest limb of p is 1.
+  PIPPIN_HD static elem mul(const elem& a, const elem& b) { return product(a, b); }
+  PIPPIN_HD static elem sqr(const elem& a) { return {mp::mont_sqr_lazy(a.v, modulus{})}; }
+  template <int A, int B>
+  PIPPIN_HD static fe<C, 2> product(const fe<C, A>& a, const fe<C, B>& b) {
+    static_assert(A * B < C::headroom, "the product of these ranges is not below 2p");
+    static_assert((A < B ? A : B) + 2 <= C::headroom, "the running sum would overflow");
+    if constexpr (A <= B) {
+      return {mp::mont_mul_lazy(a.v, b.v, modulus{})};
+    } else {
+      return {mp::mont_mul_lazy(b.v, a.v, modulus{})};
+    }
   }
 };
 

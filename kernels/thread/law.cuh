@@ -66,9 +66,9 @@ struct xyzz_law {
 // edwards_law adds points prepared as niels, canonical, to sums in extended coordinates and
 // gives Jacobian results of the Weierstrass curve. Equal points need no special case.
 // Cost: add takes 7M for a point, 9M for a sum.
-template <class C>
+template <class C, class Of = prime_field<typename C::fp>>
 struct edwards_law {
-  using E = edwards<C>;
+  using E = edwards<C, Of>;
   using F = typename E::F;
   struct point {
     const uint32_t* src;
@@ -89,7 +89,7 @@ struct edwards_law {
   }
   PIPPIN_HD static void store_sum(uint32_t* dst, const sum& s) { store_extended_raw(dst, s); }
   PIPPIN_HD static void store_result(uint32_t* dst, const sum& s) {
-    using Cold = edwards<C, outlined<F>>;
+    using Cold = edwards<C, outlined<prime_field<typename C::fp>>>;
     store_jacobian(dst, Cold::to_jacobian({s.x, s.y, s.t, s.z}));
   }
 

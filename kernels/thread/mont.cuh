@@ -52,6 +52,13 @@ namespace detail {
 template <class M>
 constexpr bool full = M::bits >= 32 * M::limbs;
 
+// Whether the compiler knows that the lowest limb of p is 1, and whether rows drop the low word
+// of the sum: m.shifted_down() then has the limbs of 2^-32 mod p.
+template <class M>
+constexpr bool lowest_one = requires { requires M::lowest_one; };
+template <class M>
+constexpr bool drops = requires { requires M::drops; };
+
 template <class M>
 PIPPIN_HD num<M::limbs> words(const M& m) {
   num<M::limbs> p;
@@ -161,7 +168,7 @@ PIPPIN_HD void mont_clear(uint64_t* ev, uint64_t* od, uint32_t& top, const M& m)
     } else {
       carry::mad_row_fit<S::O>(od, m, 1, q);
     }
-    top += carry::mad_row_above<S::E, Full>(ev, m, 0, q, od[S::O - 1]);
+    top += carry::mad_row_above<S::E, Full, lowest_one<M>>(ev, m, 0, q, od[S::O - 1]);
   } else {
     if constexpr (S::O > 0) top += carry::mad_row_above<S::O, Full>(od, m, 1, q, ev[S::E - 1]);
     if constexpr (Full) {
@@ -191,6 +198,14 @@ PIPPIN_HD void mont_row(uint64_t* ev, uint64_t* od, uint32_t& top, const X& x, u
   }
 }
 
+// T += w x for N limbs w, even N. Range: T stays below R 2^32.
+template <int N, class W>
+PIPPIN_HD void mont_add(uint64_t* ev, uint64_t* od, const W& w, uint32_t x) {
+  using S = mont_sum<N>;
+  carry::mad_row_fit<S::O>(od, w, 1, x);
+  carry::mad_row_above<S::E, false>(ev, w, 0, x, od[S::O - 1]);
+}
+
 // T/2^32 as a number, with its carry: limbs 1..N of ev and od, plus `last` at limb N-1.
 template <bool Full, int N>
 PIPPIN_HD with_carry<N> mont_result(const uint64_t* ev, const uint64_t* od, uint32_t top,
@@ -214,6 +229,10 @@ PIPPIN_HD with_carry<N> mont_result(const uint64_t* ev, const uint64_t* od, uint
 
 // The Montgomery product without the last subtraction: below p + a b / R.
 // Full = false asks for a + p <= R.
+//
+// Where rows drop, the low word t of the sum is not cleared by a multiple of p: the shift drops
+// it, and t 2^-32 mod p is added after that. No row then waits for a factor. The last two rows
+// clear it, so that the result is below p + p / 2^31 + a b / R; a + 2p <= R.
 template <bool Full, Modulus M>
 PIPPIN_HD with_carry<M::limbs> mont_product(const num<M::limbs>& a, const num<M::limbs>& b,
                                             const M& m) {
@@ -224,20 +243,26 @@ PIPPIN_HD with_carry<M::limbs> mont_product(const num<M::limbs>& a, const num<M:
   s.b[0] = 0;
   carry::mul_row<S::E>(s.a, a, 0, b[0]);
   carry::mul_row<S::O>(s.b, a, 1, b[0]);
-  mont_clear<Full, N>(s.a, s.b, s.top, m);
+  static_assert(!drops<M> || (S::even && N >= 4 && !Full));
+  if constexpr (!drops<M>) mont_clear<Full, N>(s.a, s.b, s.top, m);
   PIPPIN_UNROLL
   for (int i = 1; i < N; i++) {
     uint64_t* ev = i % 2 == 0 ? s.a : s.b;
     uint64_t* od = i % 2 == 0 ? s.b : s.a;
+    const uint32_t low = ptx::lo32(od[0]);
     mont_row<Full, N>(ev, od, s.top, a, b[i]);
-    mont_clear<Full, N>(ev, od, s.top, m);
+    if constexpr (drops<M>) {
+      if (i <= N - 2) mont_add<N>(ev, od, m.shifted_down(), low);
+    }
+    if (!drops<M> || i >= N - 2) mont_clear<Full, N>(ev, od, s.top, m);
   }
   return N % 2 == 1 ? mont_result<Full, N>(s.a, s.b, s.top, 0)
                     : mont_result<Full, N>(s.b, s.a, s.top, 0);
 }
 
 // t / R mod p without the last subtraction, for t < 2^(64N): below p + t / R, plus 1. With each
-// shift the running sum takes in one more limb of t.
+// shift the running sum takes in one more limb of t. Where rows drop it is below p / 2^31 more,
+// and 2p <= R.
 template <bool Full, Modulus M>
 PIPPIN_HD with_carry<M::limbs> mont_reduction(const num<2 * M::limbs>& t, const M& m) {
   constexpr int N = M::limbs;
@@ -249,16 +274,26 @@ PIPPIN_HD with_carry<M::limbs> mont_reduction(const num<2 * M::limbs>& t, const 
     s.a[k] = ptx::pack(t[2 * k], 2 * k + 1 < N ? t[2 * k + 1] : 0);
     s.b[k] = 0;
   }
-  mont_clear<Full, N>(s.a, s.b, s.top, m);
+  static_assert(!drops<M> || (S::even && N >= 4 && !Full));
+  if constexpr (!drops<M>) mont_clear<Full, N>(s.a, s.b, s.top, m);
   PIPPIN_UNROLL
   for (int i = 1; i < N; i++) {
     uint64_t* ev = i % 2 == 0 ? s.a : s.b;
     uint64_t* od = i % 2 == 0 ? s.b : s.a;
-    const uint32_t q = ptx::mul_lo(ptx::lo32(ev[0]) + ptx::hi32(od[0]), m.np0());
     const uint64_t tail = ptx::pack(t[N - 1 + i], Full ? s.top : 0);
+    if constexpr (drops<M>) {
+      if (i <= N - 2) {
+        const uint32_t low = ptx::lo32(od[0]);
+        carry::shift_row<S::O, true, false>(ev[0], od, m.shifted_down(), 1, low, tail);
+        carry::mad_row_above<S::E, false>(ev, m.shifted_down(), 0, low, od[S::O - 1]);
+        if (i == N - 2) mont_clear<Full, N>(ev, od, s.top, m);
+        continue;
+      }
+    }
+    const uint32_t q = ptx::mul_lo(ptx::lo32(ev[0]) + ptx::hi32(od[0]), m.np0());
     if constexpr (S::even) {
       s.top = carry::shift_row<S::O, true, Full>(ev[0], od, m, 1, q, tail);
-      s.top += carry::mad_row_above<S::E, Full>(ev, m, 0, q, od[S::O - 1]);
+      s.top += carry::mad_row_above<S::E, Full, lowest_one<M>>(ev, m, 0, q, od[S::O - 1]);
     } else {
       const uint32_t c = carry::shift_row<S::O, false, Full>(ev[0], od, m, 1, q, 0);
       ev[S::E - 1] = ptx::pack(ptx::lo32(tail), ptx::hi32(tail) + c);

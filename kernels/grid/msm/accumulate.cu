@@ -4,6 +4,14 @@
 
 namespace pippin::grid {
 
+// The law of the loop. Over Fp of 8 limbs and in Edwards form its products are loop_field's.
+// Over 12 limbs an XYZZ sum would have 182 registers for 167 with them: a block less.
+#if defined(PIPPIN_EDWARDS)
+using loop_law = edwards_law<curve, loop_field<curve::fp>>;
+#else
+using loop_law = std::conditional_t<(field::words <= 8), xyzz_law<loop_field<curve::fp>, cold_field>, hot_law>;
+#endif
+
 // Adds `length` entries at values to the sum at out, or to zero where fresh.
 // Cost: L's addition, an entry.
 template <Law L>
@@ -35,8 +43,8 @@ PIPPIN_KERNEL((128), accumulate)
   if (t >= reinterpret_cast<const tally*>(work)->tasks) return;
   const task k = reinterpret_cast<const task*>(tasks)[t];
   const bool is_split = (k.length_split & negative) != 0;
-  accumulate_task<hot_law>(values + k.start, k.length_split & ~negative, points,
-                           (is_split ? slots : buckets) + k.to * (uint64_t)hot_law::sum_words, is_split);
+  accumulate_task<loop_law>(values + k.start, k.length_split & ~negative, points,
+                           (is_split ? slots : buckets) + k.to * (uint64_t)loop_law::sum_words, is_split);
 }
 
 }  // namespace pippin::grid

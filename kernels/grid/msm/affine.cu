@@ -20,7 +20,7 @@
 
 namespace pippin::grid {
 
-using F = hot_field;
+using F = pair_field;
 using elem = F::elem;
 
 constexpr uint32_t affine_threads = 128;  // of a block

@@ -593,7 +593,7 @@ var allAffine = map[string]Affine{
 		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_affine", Symbol: "pippin_bn254_g2_affine_sums", Threads: 128}},
 	},
 	"bls12_381_g1": {
-		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 8}},
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 16}},
 	},
 }
 

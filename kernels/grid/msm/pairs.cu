@@ -34,12 +34,12 @@ struct operand {
   const uint32_t* src;
   bool minus;
 
-  __device__ __forceinline__ hot_field::elem x() const { return hot_field::load_raw(src); }
-  __device__ __forceinline__ hot_field::elem y() const {
-    const hot_field::elem y = hot_field::load_raw(src + hot_field::words);
-    return hot_field::select(minus, hot_field::neg(y), y);
+  __device__ __forceinline__ pair_field::elem x() const { return pair_field::load_raw(src); }
+  __device__ __forceinline__ pair_field::elem y() const {
+    const pair_field::elem y = pair_field::load_raw(src + pair_field::words);
+    return pair_field::select(minus, pair_field::neg(y), y);
   }
-  __device__ __forceinline__ affine<hot_field> load() const { return {x(), y()}; }
+  __device__ __forceinline__ affine<pair_field> load() const { return {x(), y()}; }
 };
 
 // Whether the way back has two loops. They save a twentieth of it over 12 limbs and in G2 of
@@ -90,19 +90,19 @@ struct pairing {
 };
 
 // Stores a sum as gnark-crypto's point where nothing is left to be added to it, raw elsewhere.
-__device__ __forceinline__ void store_point(uint32_t* dst, const affine<hot_field>& p, bool last) {
+__device__ __forceinline__ void store_point(uint32_t* dst, const affine<pair_field>& p, bool last) {
   if (last) {
     store_affine(dst, p);
     return;
   }
-  hot_field::store_raw(dst, p.x);
-  hot_field::store_raw(dst + hot_field::words, p.y);
+  pair_field::store_raw(dst, p.x);
+  pair_field::store_raw(dst + pair_field::words, p.y);
 }
 
-PIPPIN_CALLED hot_field::elem special_denominator(const operand a, const operand b) {
+PIPPIN_CALLED pair_field::elem special_denominator(const operand a, const operand b) {
   return chord_denominator(a.load(), b.load());
 }
-PIPPIN_CALLED void special_sum(uint32_t* dst, const operand a, const operand b, const hot_field::elem& inverse, bool last) {
+PIPPIN_CALLED void special_sum(uint32_t* dst, const operand a, const operand b, const pair_field::elem& inverse, bool last) {
   store_point(dst, add_with(a.load(), b.load(), inverse), last);
 }
 
@@ -110,7 +110,7 @@ PIPPIN_CALLED void special_sum(uint32_t* dst, const operand a, const operand b, 
 PIPPIN_KERNEL((128), pairs_there)
 (const uint32_t* work, const uint32_t* tasks, const uint32_t* values, const uint32_t* points, uint32_t* sums,
  uint32_t* before, uint32_t* products, uint64_t from, uint64_t room, uint64_t level) {
-  using F = hot_field;
+  using F = pair_field;
   const pairing p(work, tasks, values, points, sums, before, from, room, level);
   const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
   typename F::elem product = F::one();
@@ -157,7 +157,7 @@ PIPPIN_KERNEL((128), pairs_invert)(uint32_t* products, uint64_t n) {
 template <levels Of>
 __device__ __forceinline__ void go_back(const pairing& p, const uint32_t* products, bool last, uint32_t* slots,
                                         uint32_t* numbers) {
-  using F = hot_field;
+  using F = pair_field;
   const bool is_first = Of == levels::all ? p.level == 0 : Of == levels::first;
   const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
   if (thread >= p.count) return;

@@ -39,6 +39,7 @@ func fields() map[string]field {
 	for name, id := range map[string]ecc.ID{"bn254": ecc.BN254, "bls12_377": ecc.BLS12_377,
 		"bls12_381": ecc.BLS12_381, "bw6_761": ecc.BW6_761} {
 		m[name+"_fp"] = makeField(id.BaseField(), 1, 0)
+		m[name+"_fp_loop"] = m[name+"_fp"]
 		m[name+"_fr"] = makeField(id.ScalarField(), 1, 0)
 	}
 	m["bn254_fp2"] = makeField(ecc.BN254.BaseField(), 2, -1)
@@ -185,6 +186,12 @@ func choice(a *arg, x []*big.Int) []*big.Int {
 	return x[n : 2*n]
 }
 
+// twoProducts is the product twice: its operands are taken in both orders.
+func twoProducts(f field, x []*big.Int) []*big.Int {
+	y := mul(mul(x[0], x[1]), f.rInverse())
+	return []*big.Int{y, y}
+}
+
 var fieldOps = []op{
 	fieldOp("field_zero", 1, func(f field, _ []oracle.Elem) oracle.Elem { return f.Zero() }),
 	fieldOp("field_one", 1, func(f field, _ []oracle.Elem) oracle.Elem { return f.One() }),
@@ -249,11 +256,8 @@ var fieldOps = []op{
 		func(_ field, x []*big.Int) []*big.Int { return []*big.Int{sub(x[0], x[1])} }),
 	feOp("fe_sub", bounds{halfRoom, halfRoom}, bounds{halfRoom},
 		func(_ field, x []*big.Int) []*big.Int { return []*big.Int{sub(x[0], x[1])} }),
-	feOp("fe_mul", bounds{fixed(1), allRoom}, bounds{fixed(2), fixed(2)},
-		func(f field, x []*big.Int) []*big.Int {
-			y := mul(mul(x[0], x[1]), f.rInverse())
-			return []*big.Int{y, y}
-		}),
+	feOp("fe_mul", bounds{fixed(1), allRoom}, bounds{fixed(2), fixed(2)}, twoProducts),
+	feOp("field_product", bounds{fixed(1), func(f field) int64 { return f.headroom() - 1 }}, bounds{fixed(2), fixed(2)}, twoProducts),
 	feOp("fe_mul_fixed", bounds{allRoom, fixed(1)}, bounds{fixed(2)},
 		func(f field, x []*big.Int) []*big.Int {
 			return []*big.Int{mul(mul(x[0], x[1]), f.rInverse())}

@@ -153,16 +153,16 @@ func (m mutant) source() string {
 		}
 		lines = append(lines, fmt.Sprintf("%s(%s, %s)", macro, name, argument))
 	}
+	overFields := strings.HasPrefix(m.entries[0], "fe_") || strings.HasPrefix(m.entries[0], "field_")
 	switch m.file {
-	case "mont.cuh":
-		include = "ops_mont.cuh"
+	case "carry.cuh", "mont.cuh", "fixed.cuh":
+		if overFields {
+			include = "ops_field.cuh"
+		} else if m.file != "carry.cuh" {
+			include = "ops_mont.cuh"
+		}
 	case "field.cuh", "fp2.cuh":
 		include = "ops_field.cuh"
-	case "fixed.cuh":
-		include = "ops_mont.cuh"
-		if strings.HasPrefix(m.entries[0], "fe_") {
-			include = "ops_field.cuh"
-		}
 	case "curve.cuh", "law.cuh", "edwards.cuh":
 		include = "ops_curve.cuh"
 	}

@@ -24,7 +24,13 @@ using bls12_381_fp2 = fp2<bls12_381_fp, curves::bls12_381::u_squared>;
 using bw6_761_fp = prime_field<curves::bw6_761_fp>;
 using bw6_761_fr = prime_field<curves::bw6_761_fr>;
 
-static_assert(Field<bn254_fp> && Field<bn254_fp2> && Field<bls12_377_fp2> && Field<bls12_381_fr>);
+// Of the loops: elements in the same range, so that the model is the field's.
+using bn254_fp_loop = loop_field<curves::bn254_fp>;
+using bls12_377_fp_loop = loop_field<curves::bls12_377_fp>;
+using bls12_381_fp_loop = loop_field<curves::bls12_381_fp>;
+using bw6_761_fp_loop = loop_field<curves::bw6_761_fp>;
+
+static_assert(Field<bn254_fp> && Field<bn254_fp_loop> && Field<bn254_fp2> && Field<bls12_377_fp2> && Field<bls12_381_fr>);
 
 // Results of type T::elem from operands a, b, c of type T::elem.
 #define OP_FIELD(name, operands, ...)                                           \
@@ -84,6 +90,11 @@ OP_T(fe_mul, 2 * T::words, 2 * T::words, constexpr int M = T::params::headroom;
 OP_T(fe_mul_fixed, 2 * T::words, T::words, constexpr int M = T::params::headroom;
      const auto w = mp::make_factor(get<T::words>(x + T::words), static_modulus<typename T::params>{});
      put(r, pippin::mul(get_fe<M, T>(x), w).v);)
+// Of a field's own product, which is that of fe_mul or of loop_field. The one limb of headroom
+// that is left is loop_field's.
+OP_T(field_product, 2 * T::words, 2 * T::words, constexpr int M = T::params::headroom - 1; constexpr int one = 1;
+     put(r, T::product(get_fe<one, T>(x), get_fe<M, T>(x + T::words)).v);
+     put(r + T::words, T::product(get_fe<M, T>(x + T::words), get_fe<one, T>(x)).v);)
 OP_T(fe_sqr, T::words, T::words, put(r, pippin::sqr(get_fe<root_room<T>, T>(x)).v);)
 OP_T(fe_reduce, T::words, 2 * T::words, const auto a = get_fe<T::params::headroom, T>(x);
      put(r, reduce<1>(a).v); put(r + T::words, reduce<2>(a).v);)

@@ -7,6 +7,7 @@ namespace pippin::probe {
 // Each kind: with room for multiples, without, and the larger one.
 #define PRIME(op) PROBE(op, bn254_fp), PROBE(op, bls12_381_fr), PROBE(op, bls12_377_fp)
 #define QUADRATIC(op) PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2)
+#define LOOPS(op) PROBE(op, bn254_fp_loop), PROBE(op, bls12_377_fp_loop)
 #define INVERTED(op) PROBE(op, bn254_fp), PROBE(op, bls12_381_fr), PROBE(op, bn254_fp2)
 #else
 #define PRIME(op)                                                                    \
@@ -15,6 +16,7 @@ namespace pippin::probe {
       PROBE(op, bw6_761_fr)
 #define QUADRATIC(op) \
   PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2), PROBE(op, bls12_381_fp2)
+#define LOOPS(op) PROBE(op, bn254_fp_loop), PROBE(op, bls12_377_fp_loop), PROBE(op, bls12_381_fp_loop), PROBE(op, bw6_761_fp_loop)
 #define INVERTED(op) FIELDS(op)
 #endif
 #define FIELDS(op) PRIME(op), QUADRATIC(op)
@@ -23,6 +25,7 @@ table part_field() {
   return {
       FIELDS(field_zero), FIELDS(field_one), FIELDS(field_add), FIELDS(field_sub),
       FIELDS(field_neg), FIELDS(field_dbl), FIELDS(field_mul), FIELDS(field_sqr),
+      LOOPS(field_mul), LOOPS(field_sqr), PRIME(field_product), LOOPS(field_product),
       FIELDS(field_mul_sub), QUADRATIC(fp2_mul_wide),
       INVERTED(field_inv), FIELDS(field_raw), FIELDS(field_is_zero),
       FIELDS(field_eq), FIELDS(field_select), FIELDS(field_load), FIELDS(field_store),
