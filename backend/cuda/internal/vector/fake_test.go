@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
@@ -174,5 +175,61 @@ func TestOneWait(t *testing.T) {
 	waits := fakecuda.Calls("cuStreamSynchronize") + fakecuda.Calls("cuEventSynchronize")
 	if copies := fakecuda.Calls("cuMemcpyDtoHAsync"); waits != 1 || copies != 1 {
 		t.Errorf("%d waits and %d copies from the card", waits, copies)
+	}
+}
+
+// TestSameBasesAreOneMSM: the results of MSMs that follow one another over the same bases come back in one
+// piece. Those of others come alone: over other bases, after another step, or where a point goes to a space.
+func TestSameBasesAreOneMSM(t *testing.T) {
+	cudatest.OnFake(t)
+	const n = 40
+	k := open(t, backend.BN254, device.Options{})
+	p, err := fixtures.NewPoints(k.curve, backend.G1, *seed)
+	k.must(err)
+	points, err := p.Bytes(n)
+	k.must(err)
+	for id := backend.BasesID(1); id <= 2; id++ {
+		k.bases[id], err = k.msm.Load(t.Context(), &backend.Bases{Curve: k.curve, Group: backend.G1, Count: n, Bytes: points}, 0)
+		k.must(err)
+	}
+	x := k.space(3 * n)
+	v := k.some(3 * n)
+	space, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.PointOf(k.curve, backend.G1), Count: 3})
+	k.must(err)
+	to := x.Space + 1
+	k.spaces[to] = space
+	k.run(backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(v...)}})
+	job := func(id backend.BasesID, i int) backend.Job {
+		return backend.Job{Bases: id, Count: n, Src: part(x, i*n, n)}
+	}
+	writes := func(i int) backend.Job {
+		j := job(1, i)
+		j.Dst = backend.Range{Space: to, Offset: i, Count: 1}
+		return j
+	}
+	less := job(1, 1)
+	less.Count, less.Src.Count = n-1, n-1
+	between := backend.Invert{Dst: part(x, 0, 1), Src: part(x, 0, 1)}
+	for name, of := range map[string]struct {
+		steps  []backend.Step
+		copies int64 // of results
+	}{
+		"the same":           {[]backend.Step{job(1, 0), job(1, 1), job(1, 2)}, 1},
+		"other bases":        {[]backend.Step{job(1, 0), job(2, 1), job(2, 2)}, 2},
+		"fewer":              {[]backend.Step{job(1, 0), less, job(1, 2)}, 3},
+		"a step between":     {[]backend.Step{job(1, 0), between, job(1, 1), job(1, 2)}, 2},
+		"points in a space":  {[]backend.Step{writes(0), writes(1), job(1, 2)}, 3},
+		"then into a space":  {[]backend.Step{job(1, 0), job(1, 1), writes(2)}, 2},
+		"scalars of no card": {[]backend.Step{job(1, 0), backend.Job{Bases: 1, Count: n}, job(1, 2)}, 2},
+	} {
+		fakecuda.Reset()
+		_, err := k.Run(t.Context(), of.steps, Used{
+			Space: func(id backend.SpaceID) *Space { return k.spaces[id] },
+			Bases: func(id backend.BasesID) *msm.Bases { return k.bases[id] },
+		})
+		k.must(err)
+		if n := fakecuda.Calls("cuMemcpyDtoHAsync"); n != of.copies {
+			t.Errorf("%s: results come in %d pieces, want %d", name, n, of.copies)
+		}
 	}
 }
