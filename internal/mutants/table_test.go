@@ -55,6 +55,7 @@ const (
 	bases    = "prover/internal/resident/bases.go"
 	divides  = "prover/plonk/quotient.go"
 	lies     = "prover/plonk/plan.go"
+	onCard   = "prover/groth16/vectors.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -686,4 +687,8 @@ var mutants = []mutant{
 	{divides, "power := fr.Product(r.root, r.root)", "power := r.root", "TestOverhang"},
 	{divides, "r.fr.Mul(&a[i], &a[i], &b[0])", "", "TestOverhang"},
 	{lies, "if n < 2*topsEach {", "if n < topsEach {", "TestCombine"},
+
+	// prover/groth16/vectors.go: proofs that share a request.
+	{onCard, "w := at(all, i, wires)", "w := at(all, 0, wires)", "TestStreamSharesRequests"},
+	{onCard, "v := at(some, i, n)", "v := at(some, 0, n)", "TestStreamSharesRequests"},
 }

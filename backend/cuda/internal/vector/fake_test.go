@@ -33,6 +33,18 @@ func (k *card) secrets(x, y backend.Range) []backend.Step {
 	}
 }
 
+// workIsWiped reports whether the work memory is zero.
+func (k *card) workIsWiped() bool {
+	turn, err := k.dev.Turn(k.Context())
+	k.must(err)
+	work, err := turn.Work(turn.Held(), 0)
+	k.must(err)
+	left := make([]byte, work.Size())
+	k.must(turn.Compute.Read(left, work))
+	k.must(turn.End())
+	return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
+}
+
 // TestSecretsAreWiped: what a program leaves in pinned memory is overwritten before the next has
 // its turn. What it leaves in work memory is overwritten once the card is idle, however the program
 // ended. Spaces are overwritten before they are given back.
@@ -62,12 +74,8 @@ func TestSecretsAreWiped(t *testing.T) {
 			if left := results.Bytes(); !bytes.Equal(left, make([]byte, len(left))) {
 				t.Errorf("%s: something is left in pinned memory", what)
 			}
-			work, err := turn.Work(turn.Held(), 0)
-			k.must(err)
-			left := make([]byte, work.Size())
-			k.must(turn.Compute.Read(left, work))
 			k.must(turn.End())
-			return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
+			return k.workIsWiped()
 		})
 	}
 	k.must(k.spaces[x.Space].Free())
@@ -104,16 +112,7 @@ func TestPointSecretsAreWiped(t *testing.T) {
 	if bad, _, err := backend.CheckedPoints(answers[4]); err != nil || bad != 0 {
 		t.Errorf("%d points are not valid, %v", bad, err)
 	}
-	cudatest.Eventually(t, "nothing is left on an idle card", func() bool {
-		turn, err := k.dev.Turn(t.Context())
-		k.must(err)
-		work, err := turn.Work(turn.Held(), 0)
-		k.must(err)
-		left := make([]byte, work.Size())
-		k.must(turn.Compute.Read(left, work))
-		k.must(turn.End())
-		return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
-	})
+	cudatest.Eventually(t, "nothing is left on an idle card", k.workIsWiped)
 }
 
 // TestLostDevice: a program on a lost card says so, and so does the next one. Spaces can still be
@@ -180,6 +179,7 @@ func TestOneWait(t *testing.T) {
 
 // TestSameBasesAreOneMSM: the results of MSMs that follow one another over the same bases come back in one
 // piece. Those of others come alone: over other bases, after another step, or where a point goes to a space.
+// Scalars that are copied to lie one behind the other are overwritten.
 func TestSameBasesAreOneMSM(t *testing.T) {
 	cudatest.OnFake(t)
 	const n = 40
@@ -232,4 +232,6 @@ func TestSameBasesAreOneMSM(t *testing.T) {
 			t.Errorf("%s: results come in %d pieces, want %d", name, n, of.copies)
 		}
 	}
+	k.run(job(1, 2), job(1, 0), job(1, 1))
+	cudatest.Eventually(t, "nothing is left on an idle card", k.workIsWiped)
 }
