@@ -18,11 +18,12 @@ import (
 
 const (
 	// streamDomain is the largest domain of circuits whose proofs share requests.
-	streamDomain = 1 << 14
+	streamDomain = 1 << 16
 	// streamLanes is how many requests are computed at a time for each device: a request is computed on
 	// one. With two a device has work while this process puts the next request together.
 	streamLanes = 2
-	// streamProofs is the most proofs that share a request.
+	// streamProofs is the most proofs that share a request. Of large circuits there are fewer: their
+	// session has at most resident.MostAhead bytes.
 	streamProofs = 64
 )
 
