@@ -290,7 +290,8 @@ func (p *prover[P1, P2, S]) wiresOn(s *vector.Session[S], program *vector.Progra
 }
 
 // commitAll adds to a program the sums of some vectors over the points of a table. put puts them where they go.
-func commitAll[P any, S comparable](program *vector.Program[S], t *resident.Table[P, S], of []vector.Vector[S], to func(i int) *P) (put func()) {
+func commitAll[P any, S comparable](program *vector.Program[S], t *resident.Table[P, S], of []vector.Vector[S],
+	to func(i int) *P) (put func()) {
 	var answers []*vector.Answer[P]
 	for _, v := range of {
 		answers = append(answers, resident.Commit(program, t, v))
