@@ -295,7 +295,8 @@ func (p *Program[E]) Divide(dst, src Vector[E], point E) *Answer[E] {
 
 // Commit answers the sum of v[i] * base i, over as many of the bases as v has
 // elements. The bases are of the session's engine; they are loaded into its backend
-// if they are not there.
+// if they are not there. Of steps that follow one another over the same bases, of vectors of one length, a
+// backend may compute the sums together, which is faster where they are small.
 func Commit[P any, E comparable](p *Program[E], bases *msm.Bases[P, E], v Vector[E]) *Answer[P] {
 	a := &Answer[P]{}
 	if !p.ok(v) {

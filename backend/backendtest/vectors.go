@@ -586,7 +586,9 @@ func commit(s *subject) error {
 			return own.withSpace(n+5, func(id backend.SpaceID) error {
 				steps := []backend.Step{backend.Write{Dst: span(id, 5, n), Input: backend.Input{Bytes: k}}}
 				want := [][]byte{nil}
-				for _, c := range []struct{ offset, from, count int }{{0, 0, n}, {3, 0, n - 3}, {0, 2, n - 2}, {7, 5, 1}, {n, n, 0}, {1, 1, 33}} {
+				for _, c := range []struct{ offset, from, count int }{{0, 0, n}, {3, 0, n - 3}, {0, 2, n - 2}, {7, 5, 1}, {n, n, 0}, {1, 1, 33},
+					// Over the same bases, which may be computed as one: vectors one behind the other, then apart and again.
+					{2, 0, n / 4}, {2, n / 4, n / 4}, {2, n / 2, n / 4}, {1, 5, n / 4}, {1, 1, n / 4}, {1, n / 2, n / 4}, {1, 1, n / 4}} {
 					steps = append(steps, backend.Job{Bases: l.id, Offset: c.offset, Count: c.count, Src: span(id, 5+c.from, c.count)})
 					point, err := l.want(c.offset, k[c.from*s.size():(c.from+c.count)*s.size()])
 					if err != nil {

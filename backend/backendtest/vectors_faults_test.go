@@ -186,6 +186,17 @@ func vectorFaults() []fault {
 			return v.Run(ctx, steps)
 		}, "sparse products"),
 		run("bases are counted from the first", eachStep(func(c *backend.Job) { c.Offset = 0 }), "commit"),
+		run("sums over the same bases are the first", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
+			for i := 1; i < len(steps); i++ {
+				before, _ := steps[i-1].(backend.Job)
+				j, ok := steps[i].(backend.Job)
+				if ok && j.Src.Space != 0 && j.Bases == before.Bases && j.Offset == before.Offset && j.Count == before.Count {
+					j.Src = before.Src
+					steps[i] = j
+				}
+			}
+			return v.Run(ctx, steps)
+		}, "commit"),
 		run("wrong steps are passed over", errs(func(err error) error {
 			if errors.Is(err, backend.ErrInvalidInput) {
 				return nil

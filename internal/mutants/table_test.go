@@ -56,6 +56,7 @@ const (
 	divides  = "prover/plonk/quotient.go"
 	lies     = "prover/plonk/plan.go"
 	older    = "cmd/internal/weave/older.go"
+	onCard   = "prover/groth16/vectors.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -693,4 +694,8 @@ var mutants = []mutant{
 	{older, "f.rename(id, \"GSigma\")", "f.rename(id, \"G\")", "TestWeaveOlder"},
 	{older, "(*vector)[i].Sub(&a[i], &b[i])", "(*vector)[i].Sub(&b[i], &a[i])", "TestVectorMethods"},
 	{older, "(*vector)[i].Mul(&a[i], b)", "(*vector)[i].Add(&a[i], b)", "TestVectorMethods"},
+
+	// prover/groth16/vectors.go: proofs that share a request.
+	{onCard, "w := at(all, i, wires)", "w := at(all, 0, wires)", "TestStreamSharesRequests"},
+	{onCard, "v := at(some, i, n)", "v := at(some, 0, n)", "TestStreamSharesRequests"},
 }

@@ -322,6 +322,10 @@ func (p *maker) commit() {
 	switch k := p.given; {
 	case p.Below(3) > 0:
 		j.Src = p.span(a, n)
+		for range p.Below(3) { // sums over the same bases that follow one another
+			p.add(j)
+			j.Src = p.span(a, n)
+		}
 	case k == 0 || p.Below(2) == 1:
 		j.Input = backend.Input{Bytes: p.elements(p.Curve, n), Check: p.Below(2) == 1}
 		p.given = len(p.Steps) + 1

@@ -119,7 +119,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		return nil
 	})
 	if p.stream != nil {
-		err = p.stream.msms(ctx, &mem, sol, com, total)
+		err = p.stream.msms(pending[P1, P2, S]{sol, com, total})
 	} else {
 		err = p.msms(ctx, &mem, own, sol, com, total)
 	}
@@ -182,7 +182,9 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		}
 		addZ(h)
 	}
-	run := func(ready func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, ready) }
+	run := func(ready func()) error {
+		return p.sumsOverWires(ctx, own.wires, pending[P1, P2, S]{sol, com, out}, ready)
+	}
 	if !wiresOn {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.A)
 		b, err := p.pick(ctx, mem, &p.b, sol.w)

@@ -152,7 +152,7 @@ func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.Pro
 // ProveAll yields the proof of each full witness, or its error, in the order of the witnesses. It
 // works at inFlight of them at a time, at least one; a proof that waits to be yielded counts. With
 // two, this process solves for one while the backend proves the one before. Proofs of circuits of
-// up to 2^14 constraints share requests if the backend is in another process and computes programs;
+// up to 2^16 constraints share requests if the backend is in another process and computes programs;
 // many in flight fill these requests. A witness that fails ends nothing. When ctx ends, the last
 // error stands for all that are left.
 //

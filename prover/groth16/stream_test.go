@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,27 +12,55 @@ import (
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
-// held makes the first request wait, so that others are solved meanwhile. It counts the MSMs of the
-// largest call, and the programs.
+// held makes the first request wait, so that others are solved meanwhile. It counts the programs, and the
+// MSMs over the same points that follow one another in one of them, where they are most.
 type held struct {
-	once           sync.Once
-	jobs, programs atomic.Int64
+	once sync.Once
+
+	mu             sync.Mutex
+	jobs, programs int
 }
 
-func (h *held) call(jobs, steps int) bool {
+func (h *held) call(int, int) bool {
 	h.once.Do(func() { time.Sleep(200 * time.Millisecond) })
-	if steps > jobs {
-		h.programs.Add(1)
-	}
-	for n := h.jobs.Load(); int64(jobs) > n && !h.jobs.CompareAndSwap(n, int64(jobs)); n = h.jobs.Load() {
-	}
 	return false
+}
+
+// see counts the steps of a program.
+func (h *held) see(steps []backend.Step) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.programs++
+	var last backend.Job
+	n := 0
+	for _, s := range steps {
+		j, _ := s.(backend.Job)
+		if j.Count == 0 || j.Bases != last.Bases || j.Offset != last.Offset || j.Count != last.Count {
+			n = 0
+		}
+		if last = j; j.Count > 0 {
+			n++
+		}
+		h.jobs = max(h.jobs, n)
+	}
+}
+
+// seen is a backend whose programs are counted.
+type seen struct {
+	*faulty.Backend
+	by *held
+}
+
+func (s *seen) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	s.by.see(steps)
+	return s.Backend.Run(ctx, steps)
 }
 
 // TestStreamSharesRequests: the proofs of a stream are computed together on a backend in another
@@ -44,7 +71,10 @@ func TestStreamSharesRequests(t *testing.T) {
 			h := new(held)
 			f := faulty.Backends{Elsewhere: true, Lie: h.call}
 			b := build(t, id, samples.ByName(name))
-			p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk,
+			p, err := groth16.NewProver(newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (backend.Backend, error) {
+				on, err := f.New(ctx)
+				return &seen{on, h}, err
+			}}), b.ccs, b.pk,
 				groth16.WithProverOptions(gnark.WithSolverOptions(samples.Hints)))
 			if err != nil {
 				t.Fatal(err)
@@ -76,8 +106,8 @@ func TestStreamSharesRequests(t *testing.T) {
 			if i != n {
 				t.Errorf("%d proofs of %d", i, n)
 			}
-			if h.jobs.Load() < 6 || h.programs.Load() >= n {
-				t.Errorf("%s, %v: %d MSMs in a call, %d programs: proofs share no requests", name, id, h.jobs.Load(), h.programs.Load())
+			if h.jobs < 2 || h.programs >= n {
+				t.Errorf("%s, %v: %d MSMs over the same points, %d programs: proofs share no requests", name, id, h.jobs, h.programs)
 			}
 			if err := p.Close(); err != nil {
 				t.Error(err)
@@ -85,6 +115,63 @@ func TestStreamSharesRequests(t *testing.T) {
 			if f.Held() != 0 {
 				t.Errorf("%d bases and spaces are left", f.Held())
 			}
+		}
+	}
+}
+
+// lanes is a backend of some devices that counts how many programs run at a time, at most.
+type lanes struct {
+	*faulty.Backend
+	devices int
+
+	mu        sync.Mutex
+	now, most int
+}
+
+func (l *lanes) Info() backend.Info {
+	i := l.Backend.Info()
+	i.Devices = make([]backend.Device, l.devices)
+	return i
+}
+
+func (l *lanes) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	count := func(more int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.now += more
+		l.most = max(l.most, l.now)
+	}
+	count(1)
+	defer count(-1)
+	time.Sleep(100 * time.Millisecond) // others are solved
+	return l.Backend.Run(ctx, steps)
+}
+
+// TestStreamKeepsAllDevicesBusy: two requests are computed at a time for each device.
+func TestStreamKeepsAllDevicesBusy(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("random of 60"))
+	all := slices.Repeat([]witness.Witness{b.witness(t, 3)}, 40)
+	for devices, want := range map[int]int{0: 2, 1: 2, 3: 6} {
+		f := faulty.Backends{Elsewhere: true}
+		var on *lanes
+		p, err := groth16.NewProver(newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (backend.Backend, error) {
+			b, err := f.New(ctx)
+			on = &lanes{Backend: b, devices: devices}
+			return on, err
+		}}), b.ccs, b.pk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range p.ProveAll(t.Context(), slices.Values(all), 20) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if on.most != want {
+			t.Errorf("%d devices: %d programs at a time, want %d", devices, on.most, want)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -145,8 +145,8 @@ func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahea
 	return err
 }
 
-// quotientsOn adds to a program what quotient computes for each solution. The session must be new
-// and have 3 n elements for each. The returned vector has the coefficients of one solution after
+// quotientsOn adds to a program what quotient computes for each solution. The session must
+// have quotientElements for each. The returned vector has the coefficients of one solution after
 // those of another. Their order is that which a transform from natural order leaves, and that of
 // Z's points.
 func (p *prover[P1, P2, S]) quotientsOn(s *vector.Session[S], program *vector.Program[S], sols ...*solution[S]) vector.Vector[S] {
@@ -213,58 +213,94 @@ func (k *key[P1, P2, S]) elements() int {
 	return k.quotientElements() + k.wireElements() + k.choiceElements()
 }
 
+// pending is a proof whose circuit is solved, and where its sums go.
+type pending[P1, P2 any, S comparable] struct {
+	sol *solution[S]
+	com *committed[P1, S]
+	out *sums[P1, P2]
+}
+
 // sumsOverWires computes the sums over A, B in both groups, K, and the commitments' bases for the
 // proofs of knowledge. The backend gets the witness once, and each sum takes its scalars from it.
-// sumsOverWires calls ready when out is complete, before it closes the session.
-func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S],
-	sol *solution[S], com *committed[P1, S], out *sums[P1, P2], ready func()) error {
-	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
-		if err := p.sumsIn(ctx, s, sol, com, out); err != nil {
+// sumsOverWires calls ready when they are there, before it closes the session.
+func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S], of pending[P1, P2, S], ready func()) error {
+	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
+		c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
+		if err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, release()) }()
+		program := s.Program()
+		put := p.wiresOn(s, program, c, of)
+		if err := program.Run(ctx); err != nil {
+			return err
+		}
+		put()
 		ready() // so it is not repeated any more
 		return nil
 	})
 	return err
 }
 
-// sumsIn computes the sums in a session.
-func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S],
-	com *committed[P1, S], out *sums[P1, P2]) (err error) {
-	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
-	if err != nil {
-		return err
+// wiresOn adds to a program the sums of some proofs that sumsOverWires computes of one. Those over the same
+// points follow one another, so that a backend may compute them as one. The session has wireElements for each
+// proof. Call put when the program has run.
+func (p *prover[P1, P2, S]) wiresOn(s *vector.Session[S], program *vector.Program[S], c *choice[S], of ...pending[P1, P2, S]) (put func()) {
+	wires, most := p.shape.wires, p.mostChosen()
+	all, some := s.New(len(of)*wires), s.New(len(of)*most)
+	at := func(v vector.Vector[S], i, n int) vector.Vector[S] { return v.Slice(i*n, (i+1)*n) }
+	for i, o := range of {
+		program.Write(at(all, i, wires), o.sol.w)
 	}
-	defer func() { err = errors.Join(err, release()) }()
-	w, some := s.New(p.shape.wires), s.New(p.mostChosen())
-	program := s.Program()
-	program.Write(w, sol.w)
-	take := func(x vector.Indices[S]) vector.Vector[S] {
-		if x.Len() == 0 {
-			return w
+	take := func(x vector.Indices[S]) (values []vector.Vector[S]) {
+		for i := range of {
+			w := at(all, i, wires)
+			if n := x.Len(); n > 0 {
+				v := at(some, i, n)
+				program.Gather(v, w, x)
+				w = v
+			}
+			values = append(values, w)
 		}
-		v := some.Slice(0, x.Len())
-		program.Gather(v, w, x)
-		return v
+		return values
 	}
-	a := resident.Commit(program, p.a.Table, take(c.a))
-	v := take(c.b)
-	b, b2 := resident.Commit(program, p.b.Table, v), resident.Commit(program, p.b2.Table, v)
-	k := resident.Commit(program, p.k.Table, take(c.k))
-	knowledge := make([]*vector.Answer[P1], len(p.know))
-	for i, values := range com.values {
-		v := some.Slice(0, len(values))
-		program.Write(v, values)
-		knowledge[i] = resident.Commit(program, p.know[i].Table, v)
+	var puts []func()
+	a := take(c.a)
+	puts = append(puts, commitAll(program, p.a.Table, a, func(i int) *P1 { return &of[i].out.A }))
+	b := take(c.b)
+	puts = append(puts, commitAll(program, p.b.Table, b, func(i int) *P1 { return &of[i].out.B }))
+	puts = append(puts, commitAll(program, p.b2.Table, b, func(i int) *P2 { return &of[i].out.B2 }))
+	k := take(c.k)
+	puts = append(puts, commitAll(program, p.k.Table, k, func(i int) *P1 { return &of[i].out.K }))
+	for j := range p.know {
+		var values []vector.Vector[S]
+		for i, o := range of {
+			from := o.com.values[j]
+			v := at(some, i, len(from))
+			program.Write(v, from)
+			values = append(values, v)
+		}
+		puts = append(puts, commitAll(program, p.know[j].Table, values, func(i int) *P1 { return &of[i].out.knowledge[j] }))
 	}
-	if err := program.Run(ctx); err != nil {
-		return err
+	return func() {
+		for _, put := range puts {
+			put()
+		}
 	}
-	out.A, out.B, out.B2, out.K = a.Get(), b.Get(), b2.Get(), k.Get()
-	for i, point := range knowledge {
-		out.knowledge[i] = point.Get()
+}
+
+// commitAll adds to a program the sums of some vectors over the points of a table. put puts them where they go.
+func commitAll[P any, S comparable](program *vector.Program[S], t *resident.Table[P, S], of []vector.Vector[S],
+	to func(i int) *P) (put func()) {
+	var answers []*vector.Answer[P]
+	for _, v := range of {
+		answers = append(answers, resident.Commit(program, t, v))
 	}
-	return nil
+	return func() {
+		for i, a := range answers {
+			*to(i) = a.Get()
+		}
+	}
 }
 
 // loadChoice writes the tables to a new session beside another.

@@ -9,6 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/kernels"
 )
 
 // Job is one MSM of a call: a valid job of the contract, the job that has its scalars (itself or an
@@ -34,7 +35,7 @@ type batch struct {
 	kernels *groupKernels
 	table   *table // nil if there are no multiples to use
 
-	resident driver.Span // the scalars, if the plan says that they are on the card
+	resident []driver.Span // by member, the scalars that are on the card already, if the plan says so
 
 	// sharedScalars is where scalars lie on the card that several batches of a round use. The first
 	// of these batches sends them; isSent is true for the others.
@@ -48,7 +49,7 @@ type batch struct {
 // member is a job of a batch.
 type member struct {
 	Job
-	at int // the number of its answer in the call; -1 for an OnCard
+	at int // the number of its answer in the call; -1 for an OnCard, whose members answer in their order
 }
 
 // newBatch makes a batch of one job, whose answer is number at of the call.
@@ -75,7 +76,7 @@ func sideBySide(jobs []*batch, fills int) []*batch {
 	var all []*batch
 	growing := make(map[like]*batch)
 	for _, j := range jobs {
-		most := min(fills/j.Count, msmplan.MostTogether)
+		most := together(fills, j.Count)
 		if most < 2 || uses[j.members[0].Source] > 1 {
 			all = append(all, j)
 			continue
@@ -90,6 +91,33 @@ func sideBySide(jobs []*batch, fills int) []*batch {
 		all = append(all, g)
 	}
 	return all
+}
+
+// together returns how many MSMs of count points are computed side by side at most, where as many as have
+// fills points fill the card.
+func together(fills, count int) int { return min(fills/count, msmplan.MostTogether) }
+
+// packs reports whether the scalars of the members are copied to lie one behind the other, as the kernels
+// read them: they are on the card, but not in that way.
+func (j *batch) packs() bool {
+	if len(j.resident) < 2 {
+		return false
+	}
+	at := func(k int) kernels.Pointer { return device.Address(j.resident[k]) }
+	for k, s := range j.resident {
+		if at(k) != at(0)+kernels.Pointer(int64(k)*s.Size()) {
+			return true
+		}
+	}
+	return len(j.plan.Chunks) > 1
+}
+
+// scalarBytes returns the work memory for the scalars of a step.
+func (j *batch) scalarBytes() int64 {
+	if !j.packs() {
+		return j.plan.ScalarBytes
+	}
+	return int64(len(j.members)) * int64(slices.Max(j.plan.Chunks)) * int64(j.Bases.Curve.ScalarBytes())
 }
 
 // failed names in an error the job that failed: the first of several members.

@@ -17,8 +17,8 @@
 //     else one after the other (round.go).
 //   - A step is one chunk of a batch: all phases but the last over these points. An
 //     execution queues the steps of a round (execution.go, phases.go).
-//   - An OnCard is an MSM whose scalars are on the card, in the turn of a program over
-//     vectors (oncard.go).
+//   - An OnCard is one or more MSMs over the same bases whose scalars are on the card, in
+//     the turn of a program over vectors (oncard.go).
 //   - Entries, runs, tasks and slots are what the kernels make of scalars. They are on
 //     the card only; kernels/grid/msm/layout.cuh says what each is.
 //

@@ -86,8 +86,8 @@ func (x *execution) queue(ctx context.Context) error {
 func (x *execution) scalarsOf(i int) driver.Span {
 	s := &x.steps[i]
 	size := int64(s.Bases.Curve.ScalarBytes())
-	if s.plan.Resident {
-		return s.resident.Slice(int64(s.from)*size, int64(s.n)*size)
+	if s.plan.Resident && !s.packs() {
+		return s.resident[0].Slice(int64(s.from)*size, int64(s.n)*size) // those of the other members follow
 	}
 	if s.isShared {
 		return s.sharedScalars.In(x.memory).Slice(int64(s.from)*size, int64(s.n)*size)
@@ -197,6 +197,11 @@ func (x *execution) step(i int) error {
 			return err
 		}
 	}
+	if s.packs() {
+		if err := x.pack(i, p.ahead); err != nil {
+			return err
+		}
+	}
 	compute := x.sortAndAdd
 	if s.plan.Direct {
 		compute = x.addDirectly
@@ -210,6 +215,19 @@ func (x *execution) step(i int) error {
 		}
 	}
 	return p.after.Record(x.done[i%2])
+}
+
+// pack copies the scalars of a step's members one behind the other.
+func (x *execution) pack(i int, on *driver.Stream) error {
+	s, to := &x.steps[i], x.scalarsOf(i)
+	size := int64(s.Bases.Curve.ScalarBytes())
+	n := int64(s.n) * size
+	for k, from := range s.resident {
+		if err := on.Copy(to.Slice(int64(k)*n, n), from.Slice(int64(s.from)*size, n)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addDirectly launches the only phase of an MSM without buckets.

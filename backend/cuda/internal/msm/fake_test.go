@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -204,23 +205,32 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestOnCard: two MSMs in another's turn, one after the other in the same memory, whose scalars are
-// on the card already. The bases are on the card, and then on the host, from where they come in
-// chunks.
+// TestOnCard: MSMs in another's turn, one plan after the other in the same memory, whose scalars are on the
+// card already: two alone, three side by side whose scalars follow one another, and three whose scalars do not.
+// The bases are on the card, and then on the host, from where they come in chunks. Then there is no memory for
+// three side by side, and they are computed one after the other. With little memory three are computed in chunks.
 func TestOnCard(t *testing.T) {
 	cudatest.OnFake(t)
 	s := newSmall(t, 128)
-	chunks := func(t *msmplan.Params) { t.Chunk = 32 }
+	chunks := func(t *msmplan.Params) { t.Chunk, t.Together = 32, 3*128 }
 	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
 	chunks(&in.Params)
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stream %v", stream), func(t *testing.T) {
 			o := device.Options{}
 			if stream {
-				o.Memory = leastMemory(in) + s.bases.Size()*7/8
+				o.Memory = leastMemory(in) + s.bases.Size()*7/8 + 2*int64(len(s.scalars))
 			}
 			d, c := open(t, o)
 			c.tune = chunks
+			turn, err := d.Turn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			scalars, err := turn.Keep(3*int64(len(s.scalars)), func(int64) error { return nil })
+			if err := errors.Join(err, turn.End()); err != nil {
+				t.Fatal(err)
+			}
 			bases, err := c.Load(t.Context(), &s.bases, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -228,37 +238,58 @@ func TestOnCard(t *testing.T) {
 			if (bases.host != nil) != stream {
 				t.Errorf("bases on the host: %v", bases.host != nil)
 			}
-			turn, err := d.Turn(t.Context())
-			if err != nil {
+			if turn, err = d.Turn(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() {
-				if err := errors.Join(turn.End(), bases.Free()); err != nil {
+				if err := errors.Join(turn.End(), bases.Free(), scalars.Free()); err != nil {
 					t.Error(err)
 				}
 			})
-			scalars, err := turn.Keep(int64(len(s.scalars)), func(int64) error { return nil })
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := scalars.Free(); err != nil {
-					t.Error(err)
-				}
-			})
-			if err := turn.Compute.Write(scalars.Span(), s.scalars); err != nil {
+			// The second of three MSMs is of zeros.
+			size, none := int64(len(s.scalars)), make([]byte, len(s.answer))
+			part := func(k int64) driver.Span { return scalars.Span().Slice(k*size, size) }
+			given := slices.Concat(s.scalars, make([]byte, size), s.scalars)
+			if err := turn.Compute.Write(scalars.Span(), given); err != nil {
 				t.Fatal(err)
 			}
 			var rounds []*OnCard
+			var places []device.Region
+			var want [][]byte
 			work, results := int64(0), device.Layout{}
-			for range 2 {
-				r, err := c.OnCard(bases, 0, s.bases.Count, turn.Available())
+			available := turn.Available()
+			plan := func(together int, answers [][]byte, spans ...driver.Span) {
+				some, err := c.OnCard(bases, 0, spans, available)
 				if err != nil {
 					t.Fatal(err)
 				}
-				rounds = append(rounds, r)
-				work = max(work, r.Work())
-				results.Take(r.Results())
+				for _, r := range some {
+					if stream {
+						together = 1
+					}
+					if r.Count() != together {
+						t.Errorf("%d MSMs side by side, want %d", r.Count(), together)
+					}
+					rounds, places = append(rounds, r), append(places, results.Take(r.Results()))
+					work = max(work, r.Work())
+				}
+				want = append(want, answers...)
+			}
+			plan(1, [][]byte{s.answer}, part(0))
+			plan(1, [][]byte{s.answer}, part(2))
+			plan(3, [][]byte{s.answer, none, s.answer}, part(0), part(1), part(2))
+			plan(3, [][]byte{none, s.answer, s.answer}, part(1), part(0), part(2))
+			plan(1, [][]byte{s.answer}, part(0))
+			if !stream { // in the least memory for three: in chunks
+				three := []driver.Span{part(0), part(1), part(2)}
+				available = int64(sort.Search(int(available), func(memory int) bool {
+					some, err := c.OnCard(bases, 0, three, int64(memory))
+					return err == nil && len(some) == 1
+				}))
+				plan(3, [][]byte{s.answer, none, s.answer}, three...)
+				if n := len(rounds[len(rounds)-1].batches[0].plan.Chunks); n < 2 {
+					t.Errorf("%d chunks", n)
+				}
 			}
 			memory, err := turn.Work(work, work)
 			if err != nil {
@@ -268,22 +299,27 @@ func TestOnCard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			places := []driver.HostSpan{
-				pinned.Span().Slice(0, rounds[0].Results()), pinned.Span().Slice(device.Align(rounds[0].Results()), rounds[1].Results()),
-			}
+			at := func(i int) driver.HostSpan { return pinned.Span().Slice(places[i].Off, places[i].Size) }
 			for i, r := range rounds {
-				// The second ends beside whatever would follow.
-				if err := r.Queue(t.Context(), turn, scalars.Span(), memory.Slice(0, r.Work()), places[i], i == 1); err != nil {
+				// The last ends beside whatever would follow.
+				if err := r.Queue(t.Context(), turn, memory.Slice(0, r.Work()), at(i), i == len(rounds)-1); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if err := errors.Join(turn.Compute.Synchronize(), turn.Beside.Synchronize()); err != nil {
 				t.Fatal(err)
 			}
+			var got [][]byte
 			for i, r := range rounds {
-				got, err := r.Answer(places[i].Bytes())
-				if err != nil || !bytes.Equal(got, s.answer) {
-					t.Errorf("round %d: wrong, or %v", i, err)
+				points, err := r.Answers(at(i).Bytes())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, points...)
+			}
+			for i := range want {
+				if !bytes.Equal(got[i], want[i]) {
+					t.Errorf("MSM %d is wrong", i)
 				}
 			}
 		})

@@ -13,8 +13,7 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// finishAll makes affine points of the results. It puts each into its place among the answers; an
-// OnCard has only one answer.
+// finishAll makes affine points of the results. It puts each into its place among the answers.
 func finishAll(jobs []*batch, came []byte, answers [][]byte) error {
 	var group resident.Group
 	var mu sync.Mutex
@@ -26,7 +25,10 @@ func finishAll(jobs []*batch, came []byte, answers [][]byte) error {
 		for k, m := range j.members {
 			sums := out[k*each : (k+1)*each]
 			bad := binary.LittleEndian.Uint32(bad[4*k:])
-			at := max(m.at, 0)
+			at := m.at
+			if at < 0 {
+				at = k
+			}
 			group.Go(func() {
 				point, err := j.finish(&m, sums, bad)
 				mu.Lock()

@@ -134,7 +134,7 @@ func newRound(batches []*batch, memory int64) *round {
 	var scalars, points, work int64
 	inputs := 1
 	for _, j := range batches {
-		scalars, points = max(scalars, j.plan.ScalarBytes), max(points, j.plan.StreamBytes)
+		scalars, points = max(scalars, j.scalarBytes()), max(points, j.plan.StreamBytes)
 		work = max(work, j.plan.Work.Size)
 		if len(batches) > 1 || len(j.plan.Chunks) > 1 {
 			inputs = 2

@@ -44,7 +44,9 @@ func (p *program) begin(c *Computer, turn *device.Turn) (_ *execution, err error
 	}
 	pinned := p.msmPinned() // the results of MSMs come last
 	for _, m := range p.commits {
-		pinned = max(pinned, p.msmPinned()+m.pinned.Off+m.pinned.Size)
+		for _, r := range m.rounds {
+			pinned = max(pinned, p.msmPinned()+r.pinned.Off+r.pinned.Size)
+		}
 	}
 	if x.pinned, err = turn.Results(pinned); err != nil {
 		return nil, err
@@ -112,16 +114,16 @@ func (x *execution) free(i int) error {
 	return x.turn.Compute.Wait(e)
 }
 
-// commit queues the program's MSM number k. Its end runs beside what follows if it can, unless the program
-// goes on with the point or phases are measured.
-func (x *execution) commit(ctx context.Context, k int, scalars driver.Span, pinned driver.HostSpan, goesOn bool) error {
-	round, at := x.commits[k].round, k%len(x.msmAt)
+// commit queues MSMs. Their end runs beside what follows if it can, unless the program goes on with the
+// point or phases are measured.
+func (x *execution) commit(ctx context.Context, round *commitRound, goesOn bool) error {
+	at := round.number % len(x.msmAt)
 	if err := x.free(at); err != nil {
 		return err
 	}
 	beside := !goesOn && !x.turn.Marks() && round.MayEndBeside()
 	work := x.msmAt[at].In(x.work).Slice(0, round.Work())
-	if err := round.Queue(ctx, x.turn, scalars, work, pinned, beside); err != nil || !beside {
+	if err := round.Queue(ctx, x.turn, work, x.results(round), beside); err != nil || !beside {
 		return err
 	}
 	e, err := x.event()
@@ -130,6 +132,23 @@ func (x *execution) commit(ctx context.Context, k int, scalars driver.Span, pinn
 	}
 	x.ended[at] = e
 	return x.turn.Beside.Record(e)
+}
+
+// results returns the pinned memory to which the results of MSMs come back.
+func (x *execution) results(round *commitRound) driver.HostSpan {
+	return x.pinned.Span().Slice(x.msmPinned()+round.pinned.Off, round.pinned.Size)
+}
+
+// points returns the points of a commit, which the card has computed.
+func (x *execution) points(m *commit) ([][]byte, error) {
+	for i := 0; i < len(m.rounds) && len(m.points) < len(m.scalars); i++ {
+		some, err := m.rounds[i].Answers(x.results(&m.rounds[i]).Bytes())
+		if err != nil {
+			return nil, err
+		}
+		m.points = append(m.points, some...)
+	}
+	return m.points, nil
 }
 
 func (x *execution) close() {

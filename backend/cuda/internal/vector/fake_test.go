@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
@@ -30,6 +31,18 @@ func (k *card) secrets(x, y backend.Range) []backend.Step {
 		backend.Read{Src: y},
 		backend.Evaluate{Src: []backend.Range{x, y}, Point: k.bytes(k.any())},
 	}
+}
+
+// workIsWiped reports whether the work memory is zero.
+func (k *card) workIsWiped() bool {
+	turn, err := k.dev.Turn(k.Context())
+	k.must(err)
+	work, err := turn.Work(turn.Held(), 0)
+	k.must(err)
+	left := make([]byte, work.Size())
+	k.must(turn.Compute.Read(left, work))
+	k.must(turn.End())
+	return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
 }
 
 // TestSecretsAreWiped: what a program leaves in pinned memory is overwritten before the next has
@@ -61,12 +74,8 @@ func TestSecretsAreWiped(t *testing.T) {
 			if left := results.Bytes(); !bytes.Equal(left, make([]byte, len(left))) {
 				t.Errorf("%s: something is left in pinned memory", what)
 			}
-			work, err := turn.Work(turn.Held(), 0)
-			k.must(err)
-			left := make([]byte, work.Size())
-			k.must(turn.Compute.Read(left, work))
 			k.must(turn.End())
-			return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
+			return k.workIsWiped()
 		})
 	}
 	k.must(k.spaces[x.Space].Free())
@@ -103,16 +112,7 @@ func TestPointSecretsAreWiped(t *testing.T) {
 	if bad, _, err := backend.CheckedPoints(answers[4]); err != nil || bad != 0 {
 		t.Errorf("%d points are not valid, %v", bad, err)
 	}
-	cudatest.Eventually(t, "nothing is left on an idle card", func() bool {
-		turn, err := k.dev.Turn(t.Context())
-		k.must(err)
-		work, err := turn.Work(turn.Held(), 0)
-		k.must(err)
-		left := make([]byte, work.Size())
-		k.must(turn.Compute.Read(left, work))
-		k.must(turn.End())
-		return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
-	})
+	cudatest.Eventually(t, "nothing is left on an idle card", k.workIsWiped)
 }
 
 // TestLostDevice: a program on a lost card says so, and so does the next one. Spaces can still be
@@ -175,4 +175,63 @@ func TestOneWait(t *testing.T) {
 	if copies := fakecuda.Calls("cuMemcpyDtoHAsync"); waits != 1 || copies != 1 {
 		t.Errorf("%d waits and %d copies from the card", waits, copies)
 	}
+}
+
+// TestSameBasesAreOneMSM: the results of MSMs that follow one another over the same bases come back in one
+// piece. Those of others come alone: over other bases, after another step, or where a point goes to a space.
+// Scalars that are copied to lie one behind the other are overwritten.
+func TestSameBasesAreOneMSM(t *testing.T) {
+	cudatest.OnFake(t)
+	const n = 40
+	k := open(t, backend.BN254, device.Options{})
+	p, err := fixtures.NewPoints(k.curve, backend.G1, *seed)
+	k.must(err)
+	points, err := p.Bytes(n)
+	k.must(err)
+	for id := backend.BasesID(1); id <= 2; id++ {
+		k.bases[id], err = k.msm.Load(t.Context(), &backend.Bases{Curve: k.curve, Group: backend.G1, Count: n, Bytes: points}, 0)
+		k.must(err)
+	}
+	x := k.space(3 * n)
+	v := k.some(3 * n)
+	space, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.PointOf(k.curve, backend.G1), Count: 3})
+	k.must(err)
+	to := x.Space + 1
+	k.spaces[to] = space
+	k.run(backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(v...)}})
+	job := func(id backend.BasesID, i int) backend.Job {
+		return backend.Job{Bases: id, Count: n, Src: part(x, i*n, n)}
+	}
+	writes := func(i int) backend.Job {
+		j := job(1, i)
+		j.Dst = backend.Range{Space: to, Offset: i, Count: 1}
+		return j
+	}
+	less := job(1, 1)
+	less.Count, less.Src.Count = n-1, n-1
+	between := backend.Invert{Dst: part(x, 0, 1), Src: part(x, 0, 1)}
+	for name, of := range map[string]struct {
+		steps  []backend.Step
+		copies int64 // of results
+	}{
+		"the same":           {[]backend.Step{job(1, 0), job(1, 1), job(1, 2)}, 1},
+		"other bases":        {[]backend.Step{job(1, 0), job(2, 1), job(2, 2)}, 2},
+		"fewer":              {[]backend.Step{job(1, 0), less, job(1, 2)}, 3},
+		"a step between":     {[]backend.Step{job(1, 0), between, job(1, 1), job(1, 2)}, 2},
+		"points in a space":  {[]backend.Step{writes(0), writes(1), job(1, 2)}, 3},
+		"then into a space":  {[]backend.Step{job(1, 0), job(1, 1), writes(2)}, 2},
+		"scalars of no card": {[]backend.Step{job(1, 0), backend.Job{Bases: 1, Count: n}, job(1, 2)}, 2},
+	} {
+		fakecuda.Reset()
+		_, err := k.Run(t.Context(), of.steps, Used{
+			Space: func(id backend.SpaceID) *Space { return k.spaces[id] },
+			Bases: func(id backend.BasesID) *msm.Bases { return k.bases[id] },
+		})
+		k.must(err)
+		if n := fakecuda.Calls("cuMemcpyDtoHAsync"); n != of.copies {
+			t.Errorf("%s: results come in %d pieces, want %d", name, n, of.copies)
+		}
+	}
+	k.run(job(1, 2), job(1, 0), job(1, 1))
+	cudatest.Eventually(t, "nothing is left on an idle card", k.workIsWiped)
 }

@@ -39,9 +39,9 @@ type program struct {
 	facts    map[*point.Group]int // in the frame
 
 	frame     []byte
-	addresses []address // that are written into the frame later
-	tables    []int     // of powers, in the frame; each begins with its point
-	queues    []func(ctx context.Context, x *execution) error
+	addresses []address                                       // that are written into the frame later
+	tables    []int                                           // of powers, in the frame; each begins with its point
+	queues    []func(ctx context.Context, x *execution) error // by step; nil if nothing is left to do
 
 	answers int64 // bytes
 	scratch int64
@@ -61,10 +61,18 @@ type address struct {
 	scratch int64
 }
 
-// commit is an MSM of a program.
+// commit is the MSMs of steps that follow one another, over the same bases.
 type commit struct {
-	step   int
-	round  *msm.OnCard
+	step    int // the first
+	scalars []driver.Span
+	rounds  []commitRound
+	points  [][]byte // by step, when the first is finished
+}
+
+// commitRound is those of a commit's MSMs that are computed side by side.
+type commitRound struct {
+	*msm.OnCard
+	number int // among all rounds of the program
 	pinned device.Region
 }
 
@@ -120,7 +128,8 @@ func (c *Computer) run(ctx context.Context, element backend.Element, all []backe
 	p := &program{field: f, used: used, steps: steps, first: from, computer: c, turn: turn,
 		facts: make(map[*point.Group]int), finish: make([]func(*execution) ([]byte, error), len(steps))}
 	defer func() { clear(p.frame) }()
-	for i := range steps {
+	for len(p.queues) < len(steps) {
+		i := len(p.queues)
 		if err := p.step(i); err != nil {
 			return 0, in(i, err)
 		}
@@ -133,16 +142,16 @@ func (c *Computer) run(ctx context.Context, element backend.Element, all []backe
 		return 0, err
 	}
 	defer x.close()
-	for ran < len(steps) && !(ran > 0 && x.cut(c.dev)) {
+	for ran < len(steps) && !(ran > 0 && p.queues[ran] != nil && x.cut(c.dev)) {
 		if err := backend.Ended(ctx); err != nil {
 			return 0, err
 		}
-		if err := p.queues[ran](ctx, x); err != nil {
-			return 0, in(ran, err)
-		}
-		if steps[ran] == nil {
+		if p.queues[ran] == nil {
 			ran++
 			continue
+		}
+		if err := p.queues[ran](ctx, x); err != nil {
+			return 0, in(ran, err)
 		}
 		if err := errors.Join(turn.Mark(backend.StepName(steps[ran])), x.pace(ctx)); err != nil {
 			return 0, err
@@ -297,20 +306,24 @@ func (c *Computer) planRounds(turn *device.Turn, p *program) error {
 		left = left / unit * unit
 	}
 	p.secret = 0
-	work, results := int64(0), device.Layout{}
+	work, results, rounds := int64(0), device.Layout{}, 0
 	for k := range p.commits {
 		m := &p.commits[k]
 		s := p.steps[m.step].(backend.Job)
-		var err error
-		if m.round, err = c.msm.OnCard(p.used.Bases(s.Bases), s.Offset, s.Count, left); err != nil {
+		planned, err := c.msm.OnCard(p.used.Bases(s.Bases), s.Offset, m.scalars, left)
+		if err != nil {
 			return backend.InStep(p.first+m.step, s, err)
 		}
-		m.pinned = results.Take(m.round.Results())
-		work = max(work, m.round.Work())
-		p.secret = max(p.secret, m.round.Secret())
+		m.rounds = nil
+		for _, r := range planned {
+			m.rounds = append(m.rounds, commitRound{r, rounds, results.Take(r.Results())})
+			work = max(work, r.Work())
+			p.secret = max(p.secret, r.Secret())
+			rounds++
+		}
 	}
 	p.msmAt = append(p.msmAt[:0], p.layout.Take(work))
-	if len(p.commits) > 1 && work <= mostBeside && 2*work <= left {
+	if rounds > 1 && work <= mostBeside && 2*work <= left {
 		p.msmAt = append(p.msmAt, p.layout.Take(work))
 	}
 	p.secret += p.msmAt[len(p.msmAt)-1].Off

@@ -14,11 +14,11 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
 )
 
-// step plans the next step, number i.
+// step plans the next step, number i, and perhaps some that follow.
 func (p *program) step(i int) error {
 	switch s := p.steps[i].(type) {
 	case nil:
-		p.queue(func(context.Context, *execution) error { return nil })
+		p.queue(nil)
 	case backend.Write:
 		if p.kindOf(s.Dst) == backend.Points {
 			return p.writePoints(i, s)
@@ -495,7 +495,8 @@ func (p *program) computed(i int, s backend.Compute) error {
 	return nil
 }
 
-// committed plans step i, an MSM. It is computed on this card if its scalars lie in a space.
+// committed plans step i, an MSM, together with those that follow over the same bases. They are computed on
+// this card if their scalars lie in a space.
 func (p *program) committed(i int, s backend.Job) {
 	if s.Src.Space == 0 { // computed elsewhere
 		p.queue(func(context.Context, *execution) error { return nil })
@@ -513,34 +514,66 @@ func (p *program) committed(i int, s backend.Job) {
 		}
 		return
 	}
-	k := len(p.commits)
-	p.commits = append(p.commits, commit{step: i})
-	touched := ranges(s)
-	pinned := func(x *execution) driver.HostSpan {
-		m := p.commits[k].pinned
-		return x.pinned.Span().Slice(p.msmPinned()+m.Off, m.Size)
+	k, n := len(p.commits), p.sameBases(i)
+	m := commit{step: i}
+	var touched []backend.Range
+	for _, s := range p.steps[i : i+n] {
+		m.scalars = append(m.scalars, p.span(s.(backend.Job).Src))
+		touched = append(touched, ranges(s)...)
 	}
+	p.commits = append(p.commits, m)
 	p.queue(func(ctx context.Context, x *execution) error {
 		if err := x.touch(touched); err != nil {
 			return err
 		}
-		x.queued += 32 * s.Src.Count
-		goesOn := s.Dst.Space != 0
-		if err := x.commit(ctx, k, p.span(s.Src), pinned(x), goesOn); err != nil || !goesOn {
-			return err
+		x.queued += 32 * s.Src.Count * n
+		m, goesOn := &p.commits[k], s.Dst.Space != 0
+		for r := range m.rounds {
+			if err := x.commit(ctx, &m.rounds[r], goesOn); err != nil {
+				return err
+			}
+		}
+		if !goesOn {
+			return nil
 		}
 		// The host adds up the results before anything reads the point.
 		if err := x.turn.Compute.Synchronize(); err != nil {
 			return err
 		}
-		answer, err := p.commits[k].round.Answer(pinned(x).Bytes())
+		points, err := x.points(m)
 		if err != nil {
 			return err
 		}
-		return x.turn.Compute.Write(p.span(s.Dst), answer)
+		return x.turn.Compute.Write(p.span(s.Dst), points[0])
 	})
+	for range n - 1 {
+		p.queue(nil) // the first does it
+	}
 	if s.Dst.Space != 0 {
 		return
 	}
-	p.finish[i] = func(x *execution) ([]byte, error) { return p.commits[k].round.Answer(pinned(x).Bytes()) }
+	for at := range n {
+		p.finish[i+at] = func(x *execution) ([]byte, error) {
+			points, err := x.points(&p.commits[k])
+			if err != nil {
+				return nil, err
+			}
+			return points[at], nil
+		}
+	}
+}
+
+// sameBases returns how many MSMs over the same bases follow one another from step i on, which is one.
+// They write nothing, so that all their scalars are there before the first.
+func (p *program) sameBases(i int) int {
+	first := p.steps[i].(backend.Job)
+	n := 1
+	for ; i+n < len(p.steps); n++ {
+		s, ok := p.steps[i+n].(backend.Job)
+		if !ok || s.Bases != first.Bases || s.Offset != first.Offset || s.Count != first.Count ||
+			s.Src.Space == 0 || s.Dst.Space != 0 || first.Dst.Space != 0 {
+			break
+		}
+	}
+	return n
 }

@@ -709,6 +709,54 @@ func TestCommit(t *testing.T) {
 	})
 }
 
+// TestSameBases computes MSMs of several vectors over the same bases, one step after the other, as one
+// MSM: vectors one behind the other, apart, and one that is used twice. A step between that changes a vector,
+// other bases and another number of them are heeded.
+func TestSameBases(t *testing.T) {
+	const n = 60
+	eachCurve(t, func(k *card) {
+		if little() && k.curve != backend.BN254 {
+			return
+		}
+		p, err := fixtures.New(fixtures.Key{Curve: k.curve, Group: backend.G1, Set: fixtures.Infinities, Seed: *seed})
+		k.must(err)
+		points, err := p.Bytes(n)
+		k.must(err)
+		b, err := k.msm.Load(k.Context(), &backend.Bases{Curve: k.curve, Group: backend.G1, Count: n, Bytes: points}, 0)
+		k.must(err)
+		k.bases[1] = b
+		x := k.space(5 * n)
+		v := k.some(5 * n)
+		steps := []backend.Step{backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(v...)}}}
+		want := [][]byte{nil}
+		add := func(offset int, from, count int) {
+			steps = append(steps, backend.Job{Bases: 1, Offset: offset, Count: count, Src: part(x, from, count)})
+			want = append(want, k.expected(p, offset, v[from:from+count]))
+		}
+		for i := range 4 {
+			add(0, i*n, n) // one behind the other
+		}
+		for i := range 4 {
+			add(2, i*n, n-3) // apart
+		}
+		add(1, 0, n-3) // other bases
+		add(1, 0, n-3) // the same once more
+		add(0, 4*n, n)
+		steps = append(steps, backend.Map{Count: n, Dst: backend.Operand{Range: part(x, 0, n), Stride: 1},
+			Args: []backend.Operand{{Range: part(x, 4*n, n), Stride: 1}}, Code: []backend.MapCode{{Op: backend.MapLoad}}})
+		copy(v[:n], v[4*n:])
+		want = append(want, nil)
+		add(0, 0, n)
+		add(0, n, n)
+		got := k.run(steps...)
+		for i := range want {
+			if want[i] != nil && !bytes.Equal(got[i], want[i]) {
+				k.Errorf("seed %d: the answer of step %d is wrong", *seed, i)
+			}
+		}
+	})
+}
+
 // TestManyCommits computes many MSMs with buckets one after the other, of which each ends beside the
 // next in the other of two work memories, and a step between two of them that changes the scalars.
 func TestManyCommits(t *testing.T) {
