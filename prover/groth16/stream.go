@@ -7,7 +7,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
-	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
 )
 
@@ -22,9 +21,9 @@ const (
 	// streamLanes is how many requests are computed at a time for each device: a request is computed on
 	// one. With two a device has work while this process puts the next request together.
 	streamLanes = 2
-	// streamProofs is the most proofs that share a request. Of large circuits there are fewer: their
-	// session has at most resident.MostAhead bytes.
-	streamProofs = 64
+	// streamProofs is the most proofs that share a request, and streamBytes the most bytes of its session:
+	// both lanes find that room on a card that is full of keys, for resident.LoadBeside keeps as much.
+	streamProofs, streamBytes = 64, 64 << 20
 )
 
 // stream lets the proofs of a call of ProveAll share requests.
@@ -52,7 +51,7 @@ func (p *prover[P1, P2, S]) Stream(ctx context.Context) proving.Scheme[Proof] {
 		return nil
 	}
 	own := *p
-	most := resident.MostAhead / (p.streamElements() * p.vectors.Curve().ScalarBytes())
+	most := streamBytes / (p.streamElements() * p.vectors.Curve().ScalarBytes())
 	own.stream = &stream[P1, P2, S]{p: p, ctx: ctx, most: max(1, min(most, streamProofs)),
 		free: streamLanes * max(1, len(p.engine.Info().Devices))}
 	return &own
