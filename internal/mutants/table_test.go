@@ -57,6 +57,8 @@ const (
 	lies     = "prover/plonk/plan.go"
 	older    = "cmd/internal/weave/older.go"
 	onCard   = "prover/groth16/vectors.go"
+	cells    = "prover/kzg/multiproof.go"
+	timed    = "cmd/msm/internal/bench/msm.go"
 )
 
 // mutants are the faults, by file: the text that is replaced, what it becomes, and the test
@@ -698,4 +700,10 @@ var mutants = []mutant{
 	// prover/groth16/vectors.go: proofs that share a request.
 	{onCard, "w := at(all, i, wires)", "w := at(all, 0, wires)", "TestStreamSharesRequests"},
 	{onCard, "v := at(some, i, n)", "v := at(some, 0, n)", "TestStreamSharesRequests"},
+
+	// prover/kzg/multiproof.go: a matrix with each row once for each polynomial, and values that are not computed.
+	{cells, "table = append(table, uint32(row+i))", "table = append(table, uint32(i))", "TestOpenings"},
+	{cells, "matrix = t.repeated", "matrix = t.matrix", "TestOpenings"},
+	{cells, "m.root(uint64(m.Domain))", "m.root(uint64(m.Coefficients))", "TestComputeEqualsRecover"},
+	{timed, "held(c) < 0.9*held(o)", "held(c) < 0.5*held(o)", "TestSharedCards"},
 }

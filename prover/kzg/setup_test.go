@@ -106,3 +106,25 @@ func TestSetupIsChecked(t *testing.T) {
 		t.Errorf("no JSON: %v", err)
 	}
 }
+
+// TestComputeEqualsRecover: the half of a blob's cells that is computed, and the half that is the blob, are those
+// that all values of the polynomial of either half give.
+func TestComputeEqualsRecover(t *testing.T) {
+	c := cellProver(t)
+	blob := randomBlob(rand.New(rand.NewPCG(5, 6)))
+	want, err := c.Compute(t.Context(), blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, first := range []int{0, kzg.LeastCells} {
+		var indices []uint64
+		var cells []*kzg.Cell
+		for i := range kzg.LeastCells {
+			indices, cells = append(indices, uint64(first+i)), append(cells, &want[0].Cells[first+i])
+		}
+		got, err := c.Recover(t.Context(), indices, cells)
+		if err != nil || *got[0] != *want[0] {
+			t.Errorf("from cell %d on: %v, the same: %v", first, err, err == nil && *got[0] == *want[0])
+		}
+	}
+}
