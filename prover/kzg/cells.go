@@ -197,6 +197,7 @@ func (c *CellProver) extend(ctx context.Context, n, elements int, known func(i i
 	return all, nil
 }
 
+// extendSome does what extend does, for blobs that fit together, of which the first is number at.
 func (c *CellProver) extendSome(ctx context.Context, some []*Extended, at, elements int, known func(i int) []byte,
 	fill func(dst []byte, i int) error, steps func(*multiCall, []byte)) error {
 	var mem resident.Memory

@@ -255,9 +255,12 @@ const mostTogether = 1 << 18
 // log2 n turns of which each takes a card as long as one product; rows of a matrix share doublings.
 const mostDirect = 1 << 20
 
-// hasMatrix reports whether the proofs of a polynomial are computed by a matrix.
-func (m *Multiproofs[P, S]) hasMatrix() bool {
-	return 2*m.parts()*m.count() <= mostDirect && m.direct()
+// mostByMatrix returns how many polynomials a matrix computes at most: 0 if transforms compute all.
+func (m *Multiproofs[P, S]) mostByMatrix() int {
+	if !m.direct() {
+		return 0
+	}
+	return min(m.most, mostDirect/(2*m.parts()*m.count()))
 }
 
 // load computes the table on the backend that serves call. If that backend dies, the whole
@@ -271,13 +274,12 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 	indices := backend.IndexElements(curve, all)
 	scalars := 3 * indices
 	var matrix []S
-	few, fewIndices := 0, 0 // polynomials that the matrix is for, and indices of their rows
-	repeated, again := 0, 0 // elements of the matrix for all of them, and of its indices
-	if m.hasMatrix() {
+	few, fewIndices := m.mostByMatrix(), 0 // polynomials that the matrix is for, and indices of their rows
+	repeated, again := 0, 0                // elements of the matrix for all of them, and of its indices
+	if few > 0 {
 		if matrix, err = m.matrix(); err != nil {
 			return nil, nil, err
 		}
-		few = min(batch, mostDirect/len(matrix))
 		fewIndices = backend.IndexElements(curve, few*2*m.Coefficients)
 		if few > 1 {
 			repeated = few * len(matrix)
@@ -395,14 +397,9 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
-	w, err := m.root(uint64(m.Domain))
-	if err != nil {
-		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
-	}
 	// Without a resident matrix of all, a few polynomials need room for one and for its indices.
-	matrix, size := 0, 2*k*c
-	direct := m.direct() && batch*size <= mostDirect
-	if direct && batch > 1 && batch < min(m.most, mostDirect/size) {
+	matrix, size, few := 0, 2*k*c, m.mostByMatrix()
+	if batch > 1 && batch < few {
 		matrix = batch*size + backend.IndexElements(m.g1.Group.Curve(), batch*size)
 	}
 	_, err = m.engine.Repeat(ctx, engine.Space{Elements: points}, func(ctx context.Context, s *engine.Session) (err error) {
@@ -428,6 +425,10 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 		call.proofs = span(s, batch*2*k, batch*c)
 		values := backend.Transform{Dst: call.values, Src: call.coefficients, Batch: batch, To: backend.Reversed}
 		if call.half {
+			w, err := m.root(uint64(m.Domain))
+			if err != nil {
+				return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+			}
 			values.Dst = part(values.Dst, 0, 2)
 			values.Shift = layout.Bytes([]S{w})
 		}
@@ -437,7 +438,7 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 			backend.Transform{Dst: call.transforms, Src: call.parts, Batch: batch * m.Size},
 		)
 		sums := span(s, 0, batch*2*k)
-		byMatrix := direct && t.matrix.Count > 0
+		byMatrix := batch <= few && t.matrix.Count > 0
 		if byMatrix {
 			m.byMatrix(call, t, sums, span(scalars, at, matrix))
 		} else {
