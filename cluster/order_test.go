@@ -238,18 +238,19 @@ func TestClientShares(t *testing.T) {
 		c.Clients, c.Shares = []string{"alice", "bob"}, map[string]float64{"alice": 0.7}
 	})
 	takes := map[byte]time.Duration{'a': 150 * time.Millisecond, 'b': 50 * time.Millisecond}
-	most := 10 * time.Second * time.Duration(size(1, 6)) // of the workers' time, after which the shares are read
+	held := size(100, 600) // jobs are held from this one on, in the order in which they begin, until the shares are read
 	type job struct {
 		client  *cluster.Client
 		id      string
 		witness []byte
 	}
-	// All jobs are submitted before the first begins. Each client submits twice the jobs that fit
-	// into most, so that both always have jobs that wait, however slow the machine is.
+	// All jobs are submitted before the first begins. Bob's jobs cost no more than alice's, so
+	// alice begins at most seven in ten and bob at most six. Both always have jobs that wait,
+	// and however slow the machine is, nothing depends on when the shares are read.
 	var jobs []job
-	for name, share := range map[string]float64{"alice": 0.7, "bob": 0.3} {
+	for _, name := range []string{"alice", "bob"} {
 		c, w := r.clientOf(server.TicketOf(name)), r.fakeWorkOf(server.TicketOf(name), "shares")
-		for i := range int(2 * share * float64(most/takes[name[0]])) {
+		for i := range held * 9 / 10 {
 			witness := fmt.Appendf(nil, "%s %d", name, i)
 			id, err := c.Submit(t.Context(), w, witness)
 			if err != nil {
@@ -258,32 +259,46 @@ func TestClientShares(t *testing.T) {
 			jobs = append(jobs, job{c, id, witness})
 		}
 	}
-	for range 2 {
+	var mu sync.Mutex
+	begun := map[string]int{} // the place in the order in which jobs began, from 1 on
+	read := make(chan struct{})
+	for i := range 2 {
 		r.work(func(cfg *worker.Config) {
-			cfg.Jobs, cfg.Name = 2, fmt.Sprint("w", time.Now().UnixNano())
-			cfg.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+			cfg.Jobs, cfg.Name = 2, fmt.Sprint("w", i)
+			cfg.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
+				mu.Lock()
+				place, again := begun[string(witness)]
+				if !again {
+					place = len(begun) + 1
+					begun[string(witness)] = place
+				}
+				mu.Unlock()
+				if place >= held {
+					select {
+					case <-read:
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
 				time.Sleep(takes[witness[0]])
 				return fakeProof(witness), nil
 			})
 		})
 	}
-	admin, alice, bob := r.clientOf(server.AdminTicket), r.tenant(server.TicketOf("alice")), r.tenant(server.TicketOf("bob"))
-	used := func(least time.Duration) (a, b float64) { // milliseconds, once both together have at least least
-		eventually(t, "jobs are done", func() bool {
-			s, err := admin.Status(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, b = s.Ledger.Clients[alice].Milliseconds, s.Ledger.Clients[bob].Milliseconds
-			return a+b >= float64(least.Milliseconds())
-		})
-		return a, b
-	}
-	a0, b0 := used(most / 10)
-	a1, b1 := used(most)
-	share := (a1 - a0) / (a1 - a0 + b1 - b0)
-	t.Logf("alice has %.3f of %.0f ms", share, a1-a0+b1-b0)
-	if math.Abs(share-0.7) > 0.1 || a1 == a0 {
+	admin := r.clientOf(server.AdminTicket)
+	var a, b cluster.Usage
+	eventually(t, "the jobs that are not held are proved", func() bool {
+		s, err := admin.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b = s.Ledger.Clients[r.tenant(server.TicketOf("alice"))], s.Ledger.Clients[r.tenant(server.TicketOf("bob"))]
+		return a.Proved+b.Proved >= uint64(held-1)
+	})
+	close(read)
+	share := a.Milliseconds / (a.Milliseconds + b.Milliseconds)
+	t.Logf("alice has %.3f of %.0f ms with %d jobs, bob has %d jobs", share, a.Milliseconds+b.Milliseconds, a.Proved, b.Proved)
+	if math.Abs(share-0.7) > 0.1 {
 		t.Errorf("alice has %.3f, her share is 0.7", share)
 	}
 	for _, j := range jobs {
