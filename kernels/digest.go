@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "e325e291cfbcb4d3a7de995823dc52450b493834749923723fab906e99f9adaa"
+const digest = "4b47ccdfebb338fe758c706e627d07231123614b1bed82a8bd42fc58d4bd500c"
