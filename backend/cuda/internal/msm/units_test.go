@@ -4,6 +4,7 @@ package msm
 
 import (
 	"flag"
+	"fmt"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -28,20 +29,22 @@ func usedUnits(c *Computer) bool {
 	return len(plansOf[c]) > 0
 }
 
-// TestUnits computes by digits modulo six units: over bases of every set, all of them and some,
-// with scalars of every distribution and at the borders of digits.
+// TestUnits computes by digits modulo six units: over bases with infinities, all of them and some,
+// and with -every-radix over bases of every set, with scalars of every distribution and at the
+// borders of digits.
 func TestUnits(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
 	curve, group := backend.BN254, backend.G1
-	for _, radix := range eisenstein.Radices() {
-		if radix.Windows < 12 && !*everyRadix {
-			continue
-		}
+	radices, sets := eisenstein.Radices(), fixtures.Sets()
+	if !*everyRadix {
+		radices, sets = radices[len(radices)-1:], []fixtures.Set{fixtures.Infinities}
+	}
+	for _, radix := range radices {
 		// The table is for this radix, and so are plans.
 		c.tune = func(p *msmplan.Params) { p.Window, p.Units, p.Bucket, p.Reduce = 2*radix.Bits+1, 1e-6, 0, 1 }
-		for _, set := range fixtures.Sets() {
-			t.Run(set.String(), func(t *testing.T) {
+		for _, set := range sets {
+			t.Run(fmt.Sprintf("%d/%v", radix.M, set), func(t *testing.T) {
 				const n = 150
 				f, err := fixtures.New(fixtures.Key{Curve: curve, Group: group, Set: set, Seed: *seed})
 				if err != nil {
@@ -63,18 +66,18 @@ func TestUnits(t *testing.T) {
 					}
 				}
 				for _, d := range fixtures.Distributions() {
+					if !*everyRadix && d != fixtures.Uniform {
+						continue
+					}
 					scalars, err := fixtures.Scalars(curve, d, *seed, n)
 					if err != nil {
 						t.Fatal(err)
 					}
 					check(t, 0, scalars)
 					check(t, 13, scalars[:77*curve.ScalarBytes()])
-					if set != fixtures.Random {
-						break
-					}
 				}
-				if set == fixtures.Random {
-					for name, scalars := range hostile(curve, 20, n) {
+				for name, scalars := range hostile(curve, 20, n) {
+					if *everyRadix || name == "powers of two" {
 						t.Run(name, func(t *testing.T) { check(t, 0, scalars) })
 					}
 				}
