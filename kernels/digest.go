@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "4b47ccdfebb338fe758c706e627d07231123614b1bed82a8bd42fc58d4bd500c"
+const digest = "ae0b305635445718b4e83ba9bfd397c6122a5e554e6dfbd3daa4253ad8717079"
