@@ -694,8 +694,8 @@ var mutants = []mutant{
 	{older, "m.Replace != nil || m.Version == \"\"", "m.Version == \"\"", "TestLacking"},
 	{older, "has = has || len(f.named(name)) > 0", "has = true", "TestLacking"},
 	{older, "f.rename(id, \"GSigma\")", "f.rename(id, \"G\")", "TestWeaveOlder"},
-	{older, "(*vector)[i].Sub(&a[i], &b[i])", "(*vector)[i].Sub(&b[i], &a[i])", "TestVectorMethods"},
-	{older, "(*vector)[i].Mul(&a[i], b)", "(*vector)[i].Add(&a[i], b)", "TestVectorMethods"},
+	{older, "Sub(&a[i], &b[i])", "Sub(&b[i], &a[i])", "TestVectorMethods"},
+	{older, "Mul(&a[i], b)", "Add(&a[i], b)", "TestVectorMethods"},
 
 	// prover/groth16/vectors.go: proofs that share a request.
 	{onCard, "w := at(all, i, wires)", "w := at(all, 0, wires)", "TestStreamSharesRequests"},

@@ -115,12 +115,17 @@ func (f *file) withGSigma() {
 
 // vectorMethods are operations of vectors that gnark-crypto has from v0.15 on.
 var vectorMethods = map[string]string{
-	"Add":       "(a, b Vector) {\n\tfor i := range *vector {\n\t\t(*vector)[i].Add(&a[i], &b[i])\n\t}\n}\n",
-	"Sub":       "(a, b Vector) {\n\tfor i := range *vector {\n\t\t(*vector)[i].Sub(&a[i], &b[i])\n\t}\n}\n",
-	"Mul":       "(a, b Vector) {\n\tfor i := range *vector {\n\t\t(*vector)[i].Mul(&a[i], &b[i])\n\t}\n}\n",
-	"ScalarMul": "(a Vector, b *Element) {\n\tfor i := range *vector {\n\t\t(*vector)[i].Mul(&a[i], b)\n\t}\n}\n",
+	"Add":       eachElement("a, b Vector", "Add(&a[i], &b[i])"),
+	"Sub":       eachElement("a, b Vector", "Sub(&a[i], &b[i])"),
+	"Mul":       eachElement("a, b Vector", "Mul(&a[i], &b[i])"),
+	"ScalarMul": eachElement("a Vector, b *Element", "Mul(&a[i], b)"),
 	"InnerProduct": "(other Vector) (sum Element) {\n\tvar product Element\n\tfor i := range *vector {\n" +
 		"\t\tproduct.Mul(&(*vector)[i], &other[i])\n\t\tsum.Add(&sum, &product)\n\t}\n\treturn sum\n}\n",
+}
+
+// eachElement returns a method that sets each element i of the vector by a call.
+func eachElement(params, call string) string {
+	return "(" + params + ") {\n\tfor i := range *vector {\n\t\t(*vector)[i]." + call + "\n\t}\n}\n"
 }
 
 // isScalars reports whether a package has the scalars of a curve that is woven.

@@ -376,10 +376,13 @@ func TestCrewsShareProcessors(t *testing.T) {
 // TestExit: work of a helper that ends its goroutine is an error, in each way to have work done, and Dismiss returns.
 func TestExit(t *testing.T) {
 	const shares = 5000
-	work := func(worker, _ int) error {
+	leave := func(worker int) {
 		if worker != 0 {
 			runtime.Goexit()
 		}
+	}
+	work := func(worker, _ int) error {
+		leave(worker)
 		time.Sleep(time.Millisecond) // until the helper has come
 		return nil
 	}
@@ -389,12 +392,7 @@ func TestExit(t *testing.T) {
 			// A helper gets a share only while it is awake, and it is that for a moment after it was
 			// woken. So one level follows the other at once.
 			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-				if err := c.Level(2, Alone, func(worker, _, _ int) error {
-					if worker != 0 {
-						runtime.Goexit()
-					}
-					return nil
-				}); err != nil {
+				if err := c.Level(2, Alone, func(worker, _, _ int) error { leave(worker); return nil }); err != nil {
 					return err
 				}
 			}
