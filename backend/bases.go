@@ -42,6 +42,10 @@ type Hints struct {
 	// included. 1 forbids them. More are made before LoadBases returns, as far as they pay and
 	// there is memory. With 0 the backend chooses, and may make them later, beside calls.
 	Multiples int
+	// Uniform says that the scalars of most MSMs look random, as those of a quotient or an opening
+	// do, and that the bases are in the subgroup of order r: the backend may then choose what is
+	// slower for small scalars. Answers are the same.
+	Uniform bool
 }
 
 // Elements returns the kind and the number of the points.

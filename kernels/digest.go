@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "e325e291cfbcb4d3a7de995823dc52450b493834749923723fab906e99f9adaa"
+const digest = "ae0b305635445718b4e83ba9bfd397c6122a5e554e6dfbd3daa4253ad8717079"

@@ -55,6 +55,11 @@ type Hint func(*engine.Source)
 // backend chooses, and may make them beside the first calls.
 func Multiples(n int) Hint { return func(s *engine.Source) { s.Hints.Multiples = n } }
 
+// Uniform says that most scalars look random, as those of commitments to quotients and openings
+// do, and not like a witness's: a backend may then hold multiples that make their MSMs faster and
+// others slower. Answers are the same.
+func Uniform() Hint { return func(s *engine.Source) { s.Hints.Uniform = true } }
+
 // Known gives the digest of the points (Bases.Digest). Then a daemon that holds them need not be
 // sent the points, and nobody reads them to compute it. The caller vouches for it: with a wrong
 // digest, answers are about other points.

@@ -595,6 +595,18 @@ func TestHalfLoad(t *testing.T) {
 	}
 }
 
+// TestHints: the backend gets each hint as it was given.
+func TestHints(t *testing.T) {
+	c := mustOpen(t, spec(t, "hints"))
+	for _, hints := range []backend.Hints{{}, {Check: true}, {Multiples: 7}, {Uniform: true}} {
+		b := plugintest.NewBN(10).Bases()
+		b.Hints = hints
+		if _, err := c.LoadBases(ctx, b); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%+v", hints)) {
+			t.Errorf("%+v: %v", hints, err)
+		}
+	}
+}
+
 func TestConcurrentCalls(t *testing.T) {
 	s := spec(t, "")
 	s.Budget = 8 << 20

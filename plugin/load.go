@@ -48,7 +48,7 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 	}
 	header := &proto.LoadHeader{
 		Curve: uint32(b.Curve), Group: uint32(b.Group), Count: uint64(b.Count),
-		Check: b.Hints.Check, Multiples: uint32(min(b.Hints.Multiples, math.MaxInt32)),
+		Check: b.Hints.Check, Multiples: uint32(min(b.Hints.Multiples, math.MaxInt32)), Uniform: b.Hints.Uniform,
 	}
 	if c.digests {
 		if header.Digest, err = digestOf(run, &b); err != nil {

@@ -186,19 +186,20 @@ func multiples(s *subject) error {
 	const n = 200
 	s = s.any()
 	return s.with(fixtures.Infinities, n, func(l *loaded) error {
-		for _, m := range []int{1, 2, 3, 1000} {
+		for i, hints := range []backend.Hints{{Multiples: 1}, {Multiples: 2}, {Multiples: 3, Uniform: true}, {Multiples: 1000}, {Multiples: 1000, Uniform: true}} {
+			scalars := []fixtures.Distribution{fixtures.Uniform, fixtures.Witness}[i%2]
 			id, err := s.b.LoadBases(s.ctx, backend.Bases{
-				Curve: s.curve, Group: s.group, Count: n, Bytes: l.bytes, Hints: backend.Hints{Multiples: m},
+				Curve: s.curve, Group: s.group, Count: n, Bytes: l.bytes, Hints: hints,
 			})
 			if err != nil {
-				return in(err, "%d multiples", m)
+				return in(err, "with %+v", hints)
 			}
 			other := *l
 			other.id = id
 			if err := errors.Join(
-				s.expect(&other, 3, s.scalars(fixtures.Uniform, n-3, 27)), s.b.FreeBases(s.ctx, id),
+				s.expect(&other, 3, s.scalars(scalars, n-3, 27)), s.b.FreeBases(s.ctx, id),
 			); err != nil {
-				return in(err, "%d multiples", m)
+				return in(err, "with %+v", hints)
 			}
 		}
 		return nil

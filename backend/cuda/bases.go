@@ -18,8 +18,8 @@ import (
 // MSMs are quicker so, each card has a part.
 type bases struct {
 	backend.Elements
-	multiples int            // the hint
-	held      map[*card]held // under Backend.mu
+	hints backend.Hints
+	held  map[*card]held // under Backend.mu
 }
 
 // held is the range of the bases that one card has.
@@ -61,7 +61,7 @@ func (b *bases) copy(ctx context.Context, to *card, others []*card) (*msm.Bases,
 		pieces := backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Pieces: h.Pieces(), Hints: backend.Hints{Multiples: 1}}
 		loaded, err := to.msm.Load(ctx, &pieces, 0)
 		if err == nil {
-			to.msm.Prepare(loaded, b.multiples)
+			to.msm.Prepare(loaded, b.hints)
 		}
 		return loaded, err
 	}
@@ -97,7 +97,7 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 	if err != nil {
 		return 0, err
 	}
-	kept := &bases{Elements: from.Elements(), multiples: from.Hints.Multiples, held: make(map[*card]held)}
+	kept := &bases{Elements: from.Elements(), hints: from.Hints, held: make(map[*card]held)}
 	on, parts, err := b.whereTo(ctx, on, kept)
 	if err != nil {
 		return 0, err
@@ -171,7 +171,7 @@ func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error
 	var cost [2]float64
 	for i, loaded := range []backend.Elements{of.Elements, part} {
 		var err error
-		cost[i], err = on[0].msm.CostOf(ctx, loaded, part.Count, of.multiples)
+		cost[i], err = on[0].msm.CostOf(ctx, loaded, part.Count, of.hints)
 		switch {
 		case errors.Is(err, backend.ErrOutOfMemory):
 			return false, nil

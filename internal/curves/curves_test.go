@@ -10,6 +10,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/eisenstein"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -206,5 +207,23 @@ func TestElements(t *testing.T) {
 		if _, err := f.Root(1 << 62); err == nil {
 			t.Errorf("%v: a root of order 2^62", c)
 		}
+	}
+}
+
+// TestRotate: a sum is multiplied by 1 + lambda.
+func TestRotate(t *testing.T) {
+	of, err := eisenstein.Of(backend.BN254.ScalarField())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := GroupOf(backend.BN254, backend.G1)
+	s := g.Sums(2)
+	s.Set(0, g.Generator(), 0)
+	s.Multiply(0, big.NewInt(12345))
+	s.SetSum(1, s, 0)
+	s.Rotate(0)
+	s.Multiply(1, new(big.Int).Add(of.Lambda, big.NewInt(1)))
+	if !bytes.Equal(s.Point(0), s.Point(1)) {
+		t.Error("rotated by something else")
 	}
 }

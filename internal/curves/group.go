@@ -67,6 +67,8 @@ type Sums interface {
 	Double(i int)
 	// Multiply multiplies sum i by a number.
 	Multiply(i int, by *big.Int)
+	// Rotate multiplies sum i by 1 + w, w as in package eisenstein. Only G1 of BN254 has it.
+	Rotate(i int)
 	// MSM sets sum i to the MSM of points and as many scalars, in gnark-crypto's memory
 	// layout. At most tasks goroutines compute it; 0 lets gnark-crypto choose.
 	MSM(i int, points Points, scalars Elements, tasks int) error
@@ -89,13 +91,14 @@ type group[P, J, S any, PP Affine[P, J], PJ summed[P, J, S]] struct {
 	encode    func(p *P, to []byte, as backend.Encoding)
 	decoder   func(io.Reader) decoder
 	batch     func([]J) []P // to affine; nil where gnark-crypto has none
+	rotate    func(*J)      // nil where a group has none
 }
 
 // newGroup makes a Group of gnark-crypto's functions; they tell the types. C and U are the
 // encodings.
 func newGroup[P, J, S, C, U any, PP Affine[P, J], PJ summed[P, J, S]](
 	generator func() P, _ func(PJ, []P, []S, ecc.MultiExpConfig) (*J, error), compressed func(*P) C, uncompressed func(*P) U,
-	decoder func(io.Reader) decoder, batch func([]J) []P,
+	decoder func(io.Reader) decoder, batch func([]J) []P, rotate func(*J),
 ) Group {
 	encode := func(p *P, to []byte, as backend.Encoding) {
 		if as == backend.Compressed {
@@ -104,7 +107,7 @@ func newGroup[P, J, S, C, U any, PP Affine[P, J], PJ summed[P, J, S]](
 		}
 		copy(to, layout.Bytes([]U{uncompressed(p)}))
 	}
-	return &group[P, J, S, PP, PJ]{generator, encode, decoder, batch}
+	return &group[P, J, S, PP, PJ]{generator, encode, decoder, batch, rotate}
 }
 
 // points is Points on gnark-crypto's types.
@@ -218,6 +221,8 @@ func (s *sums[P, J, S, PP, PJ]) Double(i int) { PJ(&s.at[i]).DoubleAssign() }
 func (s *sums[P, J, S, PP, PJ]) Multiply(i int, by *big.Int) {
 	PJ(&s.at[i]).ScalarMultiplication(&s.at[i], by)
 }
+
+func (s *sums[P, J, S, PP, PJ]) Rotate(i int) { s.in.rotate(&s.at[i]) }
 
 func (s *sums[P, J, S, PP, PJ]) MSM(i int, of Points, scalars Elements, tasks int) error {
 	by, err := layout.View[S](scalars.Bytes())

@@ -24,11 +24,13 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
+	fp254 "github.com/consensys/gnark-crypto/ecc/bn254/fp"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/eisenstein"
 )
 
 // basic is what every program is linked with.
@@ -76,31 +78,31 @@ func newRest() [len(basics)]Curve {
 		backend.BN254: {
 			-1,
 			newGroup(first(bn254.Generators), (*bn254.G1Jac).MultiExp, (*bn254.G1Affine).Bytes,
-				(*bn254.G1Affine).RawBytes, decoder254, bn254.BatchJacobianToAffineG1),
-			newGroup(second(bn254.Generators), (*bn254.G2Jac).MultiExp, (*bn254.G2Affine).Bytes, (*bn254.G2Affine).RawBytes, decoder254, nil),
+				(*bn254.G1Affine).RawBytes, decoder254, bn254.BatchJacobianToAffineG1, rotate254),
+			newGroup(second(bn254.Generators), (*bn254.G2Jac).MultiExp, (*bn254.G2Affine).Bytes, (*bn254.G2Affine).RawBytes, decoder254, nil, nil),
 			newField[fr254.Element](fr254.Modulus(), 5),
 		},
 		backend.BLS12377: {
 			-5,
 			newGroup(first(bls12377.Generators), (*bls12377.G1Jac).MultiExp, (*bls12377.G1Affine).Bytes,
-				(*bls12377.G1Affine).RawBytes, decoder377, bls12377.BatchJacobianToAffineG1),
+				(*bls12377.G1Affine).RawBytes, decoder377, bls12377.BatchJacobianToAffineG1, nil),
 			newGroup(second(bls12377.Generators), (*bls12377.G2Jac).MultiExp, (*bls12377.G2Affine).Bytes,
-				(*bls12377.G2Affine).RawBytes, decoder377, nil),
+				(*bls12377.G2Affine).RawBytes, decoder377, nil, nil),
 			newField[fr377.Element](fr377.Modulus(), 22),
 		},
 		backend.BLS12381: {
 			-1,
 			newGroup(first(bls12381.Generators), (*bls12381.G1Jac).MultiExp, (*bls12381.G1Affine).Bytes,
-				(*bls12381.G1Affine).RawBytes, decoder381, bls12381.BatchJacobianToAffineG1),
+				(*bls12381.G1Affine).RawBytes, decoder381, bls12381.BatchJacobianToAffineG1, nil),
 			newGroup(second(bls12381.Generators), (*bls12381.G2Jac).MultiExp, (*bls12381.G2Affine).Bytes,
-				(*bls12381.G2Affine).RawBytes, decoder381, nil),
+				(*bls12381.G2Affine).RawBytes, decoder381, nil, nil),
 			newField[fr381.Element](fr381.Modulus(), 7),
 		},
 		backend.BW6761: {
 			0,
 			newGroup(first(bw6761.Generators), (*bw6761.G1Jac).MultiExp, (*bw6761.G1Affine).Bytes,
-				(*bw6761.G1Affine).RawBytes, decoder761, bw6761.BatchJacobianToAffineG1),
-			newGroup(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp, (*bw6761.G2Affine).Bytes, (*bw6761.G2Affine).RawBytes, decoder761, nil),
+				(*bw6761.G1Affine).RawBytes, decoder761, bw6761.BatchJacobianToAffineG1, nil),
+			newGroup(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp, (*bw6761.G2Affine).Bytes, (*bw6761.G2Affine).RawBytes, decoder761, nil, nil),
 			newField[fr761.Element](fr761.Modulus(), 15),
 		},
 	}
@@ -111,6 +113,32 @@ func decoder254(r io.Reader) decoder { return bn254.NewDecoder(r, bn254.NoSubgro
 func decoder377(r io.Reader) decoder { return bls12377.NewDecoder(r, bls12377.NoSubgroupChecks()) }
 func decoder381(r io.Reader) decoder { return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks()) }
 func decoder761(r io.Reader) decoder { return bw6761.NewDecoder(r, bw6761.NoSubgroupChecks()) }
+
+// rotate254 multiplies a point of BN254's G1 by 1 + w = -w^2.
+func rotate254(p *bn254.G1Jac) {
+	beta := beta254()
+	p.X.Mul(&p.X, beta).Mul(&p.X, beta)
+	p.Y.Neg(&p.Y)
+}
+
+// beta254 is what w of package eisenstein is on points of BN254's G1: it takes x to beta x.
+var beta254 = sync.OnceValue(func() *fp254.Element {
+	of, err := eisenstein.Of(backend.BN254.ScalarField())
+	if err != nil {
+		panic(err) // a test calls it
+	}
+	_, _, g, _ := bn254.Generators()
+	var rotated bn254.G1Affine
+	rotated.ScalarMultiplication(&g, of.Lambda)
+	root := new(fp254.Element).SetBigInt(eisenstein.CubeRoot(fp254.Modulus()))
+	if x := new(fp254.Element).Mul(&g.X, root); !x.Equal(&rotated.X) {
+		root.Square(root)
+	}
+	return root
+})
+
+// Beta returns it as a number.
+func Beta() *big.Int { return beta254().BigInt(new(big.Int)) }
 
 // first takes the generator of G1 from gnark-crypto's function Generators.
 func first[J1, J2, P1, P2 any](generators func() (J1, J2, P1, P2)) func() P1 {

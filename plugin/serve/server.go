@@ -342,7 +342,7 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 		}
 		bases := backend.Bases{
 			Curve: backend.Curve(h.Curve), Group: backend.Group(h.Group), Count: int(h.Count),
-			Hints: backend.Hints{Check: h.Check, Multiples: int(h.Multiples)},
+			Hints: backend.Hints{Check: h.Check, Multiples: int(h.Multiples), Uniform: h.Uniform},
 		}
 		if len(h.Digest) > 0 {
 			if len(h.Digest) != len(backend.Digest{}) {

@@ -174,7 +174,7 @@ func (c *curve[P1, P2, S]) readKey(ctx context.Context, e *engine.Engine, o *key
 		if err != nil {
 			return err
 		}
-		k.h.Points = inOrder(h, step)
+		k.h.Points, k.h.Hints = inOrder(h, step), resident.Random
 		return check(all, r.e, k.g1, h, &f.H, nil)
 	})
 	return k, reading.Wait()

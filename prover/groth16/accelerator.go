@@ -44,6 +44,7 @@ func newAccelerator[P1, P2 any, S comparable, D any](c *curve[P1, P2, S], e *eng
 	}
 	k := &key[P1, P2, S]{curve: c, domain: p.domain()}
 	k.a.Points, k.b.Points, k.k.Points, k.z.Points, k.b2.Points = p.a, p.b, p.k, p.z, p.b2
+	k.z.Hints = resident.Random
 	for _, ped := range p.pedersen {
 		k.commit, k.know = append(k.commit, resident.Bases[P1, S]{Points: ped.basis}), append(k.know, resident.Bases[P1, S]{Points: ped.sigma})
 	}

@@ -172,6 +172,7 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 	k.a = one(p.a, falses(p.infiniteA, 0))
 	k.k = one(p.k, s.private())
 	k.z = one(p.z, nil)
+	k.z.Hints = resident.Random
 	for _, ped := range p.pedersen {
 		k.commit = append(k.commit, one(ped.basis, nil))
 		k.know = append(k.know, one(ped.sigma, nil))

@@ -81,7 +81,7 @@ func newAccelerator[P any, S comparable, D, Q any](c *curve[P, S], e *engine.Eng
 		return nil, err
 	}
 	a := &Accelerator[P, S, D, Q]{&accelerator[P, S]{curve: c, engine: e, sums: c.g1.Group.On(e), end: end}, of}
-	if a.canonical, err = resident.Load(ctx, e, c.g1, p.canonical); err == nil {
+	if a.canonical, err = resident.Load(ctx, e, c.g1, p.canonical, resident.Random...); err == nil {
 		a.lagrange, err = resident.Load(ctx, e, c.g1, p.lagrange)
 	}
 	if err != nil {

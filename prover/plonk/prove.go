@@ -48,7 +48,7 @@ func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error)
 	_, ofProof := planProof(p.size, vector.Vector[S]{})
 	_, ofKey := planKey(p.size, vector.Vector[S]{})
 	err := resident.LoadBeside(ctx, p.vectors, e, ofProof+ofKey, func(ctx context.Context) (err error) {
-		loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3])
+		loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3], resident.Random...)
 		return err
 	}, func(ctx context.Context) (err error) {
 		if loaded.lagrange, err = resident.Load(ctx, e, p.g1, p.parts.lagrange); err != nil {

@@ -31,7 +31,7 @@ func (p *Plan) Cost() float64 {
 			cost += t.Invert * float64(p.Levels) * batches * steps
 		}
 	}
-	cost += p.accumulation(summed/steps, buckets) * steps * addition
+	cost += p.accumulation(summed/steps, p.filled()) * steps * addition
 	cost += p.reducing() * t.Reduce * addition
 	if p.Sets > 1 {
 		cost += t.Launch * (severalSets + everySet*float64(p.AllSets()))
@@ -40,6 +40,9 @@ func (p *Plan) Cost() float64 {
 	// what it takes from the accumulation beside which it runs.
 	first := float64(p.Chunks[0]) / float64(p.Count) // of the points
 	before := all*t.Entry + buckets*t.Bucket*steps
+	if _, ok := p.Radix(); ok {
+		before += points * t.Units
+	}
 	if p.Overlaps() {
 		before *= first + (1-first)*t.Beside
 	}
@@ -89,8 +92,10 @@ func (p *Plan) dependent(threads, additions float64) float64 {
 // reducing estimates the reduction, whose steps wait for each other.
 func (p *Plan) reducing() float64 {
 	first, joins := p.Reduction()
-	sets := float64(p.AllSets())
-	cost := p.dependent(float64(p.BucketCount()>>first), sumOfBuckets*float64(int(2)<<first-1))
+	// Sums that are empty take no time.
+	part := p.filled() / float64(p.BucketCount())
+	sets := float64(p.AllSets()) * part
+	cost := p.dependent(part*float64(p.BucketCount()>>first), sumOfBuckets*float64(int(2)<<first-1))
 	for _, j := range joins {
 		sums := sets * math.Exp2(float64(j.NodesAfter()+j.Lanes)) * float64(j.PartsAfter())
 		additions := sumOfSums * float64(j.Lanes+(1<<j.Each)-1)
@@ -125,5 +130,8 @@ func (p *Plan) accumulation(summed, buckets float64) float64 {
 
 // highestDigits estimates how many digits the highest window has.
 func (p *Plan) highestDigits() float64 {
+	if r, ok := p.Radix(); ok {
+		return p.highestUnits(r.M)
+	}
 	return max(1, math.Exp2(halfOrderBits()[p.Curve]-float64(p.Width*(p.Windows-1))))
 }

@@ -97,7 +97,7 @@ func (p *Plan) adding() float64 {
 // hasDirect reports whether a group, of points in Edwards form or not, has the kernel.
 func hasDirect(curve, group string, edwards bool) bool {
 	if edwards {
-		group = EdwardsForm(group)
+		group = Edwards.Of(group)
 	}
 	_, ok := kernel.ForSmall(curve, group)
 	return ok

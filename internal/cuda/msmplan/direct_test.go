@@ -69,7 +69,7 @@ func checkDirectPlan(t *testing.T, c backend.Curve, g backend.Group, n, width in
 	if p.RowStride() != DirectPoints<<(width-1) || p.BucketCount() != 0 || p.ScalarBytes != int64(n*c.ScalarBytes()) || p.Need() > p.Memory {
 		t.Errorf("%v %d: %+v", c, n, p)
 	}
-	if k, ok := kernel.ForSmall(c.String(), map[bool]string{false: "g1", true: EdwardsForm("g1")}[in.Multiples.Edwards]); !ok ||
+	if k, ok := kernel.ForSmall(c.String(), map[bool]string{false: "g1", true: Edwards.Of("g1")}[in.Multiples.Edwards]); !ok ||
 		k.Direct.Threads != directBlock {
 		t.Errorf("%v: %d threads a block", c, k.Direct.Threads)
 	}

@@ -17,7 +17,8 @@ type Input struct {
 	Resident bool // the scalars are on the card already
 	Fed      bool // the host copies scalars to memory that the card reads while the MSM runs
 
-	Together int // MSMs over the same points side by side, each with its own sets of buckets; 0 is one
+	Uniform  bool // the scalars of most MSMs over these bases look random
+	Together int  // MSMs over the same points side by side, each with its own sets of buckets; 0 is one
 
 	Multiples Multiples
 }
@@ -26,11 +27,41 @@ type Input struct {
 // 2^(Shift r) times each base, and begins Distance points after row r-1. With Digits of more
 // than 1 there are so many rows for each power of 2: row r Digits + d-1 has d 2^(Shift r) times
 // each base. The zero value is the bases alone. With Edwards the points are in the form that the
-// Edwards kernels add.
+// Edwards kernels add. With Units they are in the form for digits modulo six units, and row r has
+// m^r times each base, m the radix of package eisenstein of which a scalar has Rows digits.
 type Multiples struct {
 	Rows, Shift, Distance int
 	Digits                int
-	Edwards               bool
+	Edwards, Units        bool
+}
+
+// Form is the form of the points that an MSM adds up.
+type Form string
+
+// The forms: gnark-crypto's, twisted Edwards form, and that for digits modulo six units.
+const (
+	Plain   Form = ""
+	Edwards Form = "edwards"
+	Units   Form = "units"
+)
+
+// Form returns the form of the multiples.
+func (m *Multiples) Form() Form {
+	switch {
+	case m.Edwards:
+		return Edwards
+	case m.Units:
+		return Units
+	}
+	return Plain
+}
+
+// Of returns the name of the kernels for a curve or a group whose points have the form.
+func (f Form) Of(name string) string {
+	if f == Plain {
+		return name
+	}
+	return name + "-" + string(f)
 }
 
 // PowerRows returns the rows from one power of 2 to the next.
@@ -44,7 +75,7 @@ type Sharing struct{ Sets, Skip int }
 // sharings lists the ways to use multiples for windows of c bits.
 func (m *Multiples) sharings(windows, c int) []Sharing {
 	all := []Sharing{{windows, 0}}
-	for sets := 1; sets < windows && m.Rows > 1; sets++ {
+	for sets := 1; sets < windows && m.Rows > 1 && !m.Units; sets++ {
 		skip := c * sets / m.Shift * m.PowerRows()
 		if c*sets%m.Shift == 0 && (rowsOf(windows, sets)-1)*skip < m.Rows {
 			all = append(all, Sharing{sets, skip})
@@ -83,8 +114,11 @@ func (in *Input) TableBytes(m Multiples) int64 {
 
 // BaseBytes returns the size of a base, or of a multiple of one, on the card.
 func (in *Input) BaseBytes(m Multiples) int64 {
-	if m.Edwards {
+	switch m.Form() {
+	case Edwards:
 		return kernel.EdwardsElements * in.ElementBytes()
+	case Units:
+		return unitElements * in.ElementBytes()
 	}
 	return kernel.PointElements * in.ElementBytes()
 }
@@ -129,6 +163,12 @@ func ChooseMultiples(in Input, most int, room int64) (best Multiples) {
 		m, ok := in.directMultiples(c)
 		if ok && affordable(m) && float64(in.TableBytes(m)) <= directShare*float64(room) {
 			consider(m, 1, in.makingDirect(m))
+		}
+	}
+	for _, r := range in.radices() {
+		m := in.unitMultiples(r)
+		if w := in.Params.Window; affordable(m) && (w == 0 || w == unitWidth(r)) {
+			consider(m, unitWidth(r), in.makingUnits(m))
 		}
 	}
 	for c := minWindow; c <= maxWindow; c++ {

@@ -58,10 +58,18 @@ func (p *Plan) Overlaps() bool { return len(p.Chunks) > 1 && !p.Params.InTurn }
 // RowStride returns the distance, in points, of the rows that the windows of a set use.
 func (p *Plan) RowStride() int { return p.Skip * p.Multiples.Distance }
 
+// Form returns the form of the points that the plan adds up.
+func (p *Plan) Form() Form {
+	if p.Multiples.Units && p.Skip == 0 {
+		return Plain
+	}
+	return p.Multiples.Form()
+}
+
 // BucketBits returns the logarithm of the buckets of a set.
 func (p *Plan) BucketBits() int { return p.Width - 1 }
 
-// BucketCount returns the buckets of all sets.
+// BucketCount returns the buckets of all sets. Modulo six units it returns the places for them.
 func (p *Plan) BucketCount() int64 {
 	if p.Direct {
 		return 0
@@ -103,6 +111,13 @@ func (in Input) candidates(yield func(*Plan) bool) {
 		return
 	}
 	cuts := cuts(in)
+	if r := in.Multiples.Radix(); in.Multiples.Units && !in.Stream && (in.Params.Window == 0 || in.Params.Window == unitWidth(r)) {
+		for _, chunks := range cuts {
+			if !yield(in.unitPlan(chunks)) {
+				return
+			}
+		}
+	}
 	for c := minWindow; c <= maxWindow; c++ {
 		if w := in.Params.Window; w != 0 && w != c {
 			continue
@@ -187,7 +202,11 @@ func (p *Plan) largest() int { return slices.Max(p.Chunks) }
 // have for them.
 func (p *Plan) withinLimits() bool {
 	windows := rowsOf(p.Windows, p.Sets) // of a set
-	if int64(windows-1)*int64(p.RowStride())+int64(p.Count) > maxPoints {
+	points := int64(windows-1)*int64(p.RowStride()) + int64(p.Count)
+	if _, ok := p.Radix(); ok {
+		points *= 3 // an entry names a point and a power of w
+	}
+	if points > maxPoints {
 		return false
 	}
 	p.Stride = p.largest() * windows

@@ -69,8 +69,16 @@ func checkPlan(t *testing.T, p *Plan) {
 	if sum != n {
 		t.Errorf("%v %v %d: chunks %v make %d", c, g, n, p.Chunks, sum)
 	}
-	if p.Windows*p.Width < c.ScalarBits()-1 || p.Width > maxWindow || p.Piece > kernel.LongestTask || p.Piece < 1 {
-		t.Errorf("%v %v %d: %d windows of %d bits, pieces of %d", c, g, n, p.Windows, p.Width, p.Piece)
+	if radix, ok := p.Radix(); ok {
+		points := int64(p.Windows-1)*int64(p.RowStride()) + int64(n)
+		if p.Width != 2*radix.Bits+1 || p.Windows != radix.Windows || 3*points > maxPoints || p.Sets != 1 {
+			t.Errorf("%v %v %d: %d windows of %d bits, %d sets, modulo six units", c, g, n, p.Windows, p.Width, p.Sets)
+		}
+	} else if p.Windows*p.Width < c.ScalarBits()-1 {
+		t.Errorf("%v %v %d: %d windows of %d bits", c, g, n, p.Windows, p.Width)
+	}
+	if p.Width > maxWindow || p.Piece > kernel.LongestTask || p.Piece < 1 {
+		t.Errorf("%v %v %d: windows of %d bits, pieces of %d", c, g, n, p.Width, p.Piece)
 	}
 	if p.Stride < most || int64(p.Sets)*int64(p.Stride) > maxEntries {
 		t.Errorf("%v %v %d: stride %d, sets %d", c, g, n, p.Stride, p.Sets)

@@ -43,7 +43,7 @@ func (p *Plan) Reduction() (first int, steps []ReductionStep) {
 		return 0, nil
 	}
 	// Fewer buckets a thread where there are few, so that the device is full.
-	for first = min(p.Params.FirstLevel, p.BucketBits()); first > 1 && p.BucketCount()>>first < int64(p.Params.Full/2); first-- {
+	for first = min(p.Params.FirstLevel, p.BucketBits()); first > 1 && int64(p.filled())>>first < int64(p.Params.Full/2); first-- {
 	}
 	j := ReductionStep{Nodes: p.BucketBits() - first, Parts: PlaneParts}
 	for {

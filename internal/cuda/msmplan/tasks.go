@@ -11,7 +11,7 @@ import (
 // limitTasks chooses the longest task. Shorter tasks keep more threads busy; longer ones
 // leave fewer sums to be added up.
 func (p *Plan) limitTasks() {
-	average := p.LongestRun() >> p.BucketBits()
+	average := int(float64(p.LongestRun()) * float64(p.AllSets()) / p.filled())
 	p.Piece = min(max(p.Params.Piece, 1<<bits.Len(uint(4*average))), kernel.LongestTask)
 	// A small MSM ends when its longest task does: the shorter that is, the more threads
 	// take part.
@@ -46,7 +46,7 @@ func (p *Plan) equalTasks(summands, points int) int {
 	if p.Levels > 0 {
 		return of(first) // what is left of the runs is short, and its sums are dear
 	}
-	uniform := float64(summands)/float64(p.BucketCount()) + p.crowd(float64(points))
+	uniform := float64(summands)/p.filled() + p.crowd(float64(points))
 	for times := max(first, mostTimes); times > 0; times-- {
 		if float64(of(times)) >= uniform && times >= first {
 			return of(times)

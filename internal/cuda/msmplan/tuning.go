@@ -55,6 +55,7 @@ type Costs struct {
 	Affine   float64 `json:"affine_additions,omitempty"` // the same, one entry of a task after the other; 0 where that loses
 	Invert   float64 `json:"invert_ns,omitempty"`        // what a level of pairs takes beside, inverses and launches
 	Quad     float64 `json:"quad_additions,omitempty"`   // an addition by four threads where few wait for it, in additions; 0 where it loses
+	Units    float64 `json:"units_ns,omitempty"`         // what digits modulo six units take more, a scalar; 0 where there are none, or they lose
 	Step     float64 `json:"step_ns,omitempty"`          // what a step of affine sums takes beside: an inverse that a block waits for
 
 	Overlap    int `json:"overlap_points"`  // from which the copy is worth hiding
@@ -73,6 +74,7 @@ type Costs struct {
 type Params struct {
 	Entry, Reduce, Bucket, Launch, Beside, Copy float64
 	Edwards, Pair, Affine, Invert, Step, Quad   float64
+	Units                                       float64
 
 	Overlap, Piece, Chunk, Shared int
 	Together                      int
@@ -97,6 +99,7 @@ func (c *Costs) params(multiprocessors int) Params {
 	t := Params{
 		Entry: c.Entry / unit, Reduce: c.Reduce, Bucket: c.Bucket / unit, Launch: c.Launch / unit, Beside: c.Beside, Copy: c.Copy / unit,
 		Edwards: c.Edwards / unit, Pair: c.Pair, Affine: c.Affine, Invert: c.Invert / unit, Step: c.Step / unit, Quad: c.Quad,
+		Units:   c.Units / unit,
 		Overlap: c.Overlap, Piece: c.Piece, Chunk: c.Chunk, Shared: c.Shared, Together: c.Together,
 		PairLevels: c.PairLevels, PairTasks: c.PairTasks,
 		Adding: multiprocessors * c.Threads, Full: 1 << (bits.Len(uint(multiprocessors*threads)) - 1),
@@ -114,7 +117,7 @@ func (c *Costs) params(multiprocessors int) Params {
 	} else {
 		t.Affine = 0
 	}
-	if _, ok := kernel.ForForm(c.Curve, EdwardsForm(c.Group)); !ok {
+	if _, ok := kernel.ForForm(c.Curve, Edwards.Of(c.Group)); !ok {
 		t.Edwards = 0
 	}
 	return t
@@ -130,9 +133,6 @@ func blocksOfAffine(curve, group string) int {
 	return 2 // as registers allow
 }
 
-// EdwardsForm returns the name of the kernels of a group for bases in Edwards form.
-func EdwardsForm(group string) string { return group + "-edwards" }
-
 // check refuses what is no measurement, and what plans or kernels have no room for.
 func (c *Costs) check() error {
 	_, err1 := backend.ParseCurve(c.Curve)
@@ -146,7 +146,7 @@ func (c *Costs) check() error {
 		"entry_ns": {c.Entry, 0, 1e6}, "bucket_ns": {c.Bucket, 0, 1e6}, "reduce": {c.Reduce, 0, 1e6},
 		"launch_ns": {c.Launch, 0, 1e9}, "copy_ns": {c.Copy, 0, 1e6}, "beside": {c.Beside, 0, 10}, "edwards_ns": {c.Edwards, 0, 1e6},
 		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "step_ns": {c.Step, 0, 1e9},
-		"quad_additions": {c.Quad, 0, 1e3}, "invert_ns": {c.Invert, 0, 1e9},
+		"quad_additions": {c.Quad, 0, 1e3}, "units_ns": {c.Units, 0, 1e6}, "invert_ns": {c.Invert, 0, 1e9},
 		"overlap_points": {float64(c.Overlap), 1 << 10, backend.MaxCount}, "piece_entries": {float64(c.Piece), LeastPiece, kernel.LongestTask},
 		"chunk_points": {float64(c.Chunk), 1 << 10, backend.MaxCount}, "shared_bytes": {float64(c.Shared), LeastShared, 1 << 20},
 		"together_points": {float64(c.Together), 1, 1 << 24}, "pair_levels": {float64(c.PairLevels), 1, MostPairLevels},

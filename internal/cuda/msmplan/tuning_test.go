@@ -155,6 +155,7 @@ func extreme(r *rand.Rand, of backend.CurveGroup) Costs {
 		Addition: pick(1e-4, 1e6), Threads: whole(32, 2048), Entry: pick(0, 1e6), Bucket: pick(0, 1e6),
 		Reduce: pick(0, 1e6), Launch: pick(0, 1e9), Copy: pick(0, 1e6),
 		Beside: pick(0, 10), Edwards: pick(0, 1e6), Pair: pick(0, 1e3), Invert: pick(0, 1e9), Affine: pick(0, 1e3), Step: pick(0, 1e9),
+		Units:   pick(0, 1e6),
 		Overlap: whole(1<<10, backend.MaxCount), Piece: whole(LeastPiece, 1024), Chunk: whole(1<<10, backend.MaxCount),
 		Shared:   whole(LeastShared, 1<<20),
 		Together: whole(1, 1<<24), PairLevels: whole(1, MostPairLevels), PairTasks: whole(1<<10, 1<<26),
@@ -178,6 +179,7 @@ func FuzzTables(f *testing.F) {
 		in := Input{Curve: of.Curve, Group: of.Group, Count: 1 + int(float64(uint(1)<<r.IntN(28))*(1+r.Float64())),
 			Memory: 130 << 30, Params: c.params(1 + r.IntN(1000))}
 		in.Params.Shared = min(in.Params.Shared, 227<<10)
+		in.Uniform = r.IntN(2) == 0
 		if r.IntN(2) == 0 {
 			in.Multiples = ChooseMultiples(in, 64, in.Memory/2)
 			in.Memory -= in.TableBytes(in.Multiples)

@@ -1,6 +1,9 @@
 // accumulate.cu: the hot phase. A thread adds up the points of one task.
 // Compiled for one curve, group and law.
 #include "group.cuh"
+#if defined(PIPPIN_UNITS)
+#include "units.cuh"
+#endif
 
 namespace pippin::grid {
 
@@ -8,9 +11,21 @@ namespace pippin::grid {
 // Over 12 limbs an XYZZ sum would have 182 registers for 167 with them: a block less.
 #if defined(PIPPIN_EDWARDS)
 using loop_law = edwards_law<curve, loop_field<curve::fp>>;
+#elif defined(PIPPIN_UNITS)
+using loop_law = unit_law<loop_field<curve::fp>, cold_field>;
 #else
 using loop_law = std::conditional_t<(field::words <= 8), xyzz_law<loop_field<curve::fp>, cold_field>, hot_law>;
 #endif
+
+// Point number v of the points that a law adds up, as its load has it.
+template <Law L>
+__device__ __forceinline__ auto point_at(const uint32_t* points, uint32_t v) {
+  if constexpr (requires { L::at(points, v); }) {
+    return L::at(points, v);
+  } else {
+    return points + v * (uint64_t)L::point_words;
+  }
+}
 
 // Adds `length` entries at values to the sum at out, or to zero where fresh.
 // Cost: L's addition, an entry.
@@ -24,7 +39,7 @@ __device__ __forceinline__ void accumulate_task(const uint32_t* values, uint32_t
     const uint32_t v = next;
     if (i + 1 < length) next = values[i + 1];
     const bool minus = (v & negative) != 0;
-    const uint32_t* src = points + (v & ~negative) * (uint64_t)L::point_words;
+    const auto src = point_at<L>(points, v & ~negative);
     L::add(sum, L::neg_if(minus, L::load(src)), [&] {
       L::add_equal(out, src, minus);
       sum = L::load_sum(out);

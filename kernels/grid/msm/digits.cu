@@ -1,5 +1,5 @@
-// digits.cu: scalars to signed digits, and their entries to bins. Compiled for one
-// curve.
+// digits.cu: scalars to signed digits, or to digits modulo six units, and their entries to
+// bins. Compiled for one curve.
 //
 //   bins_count     how many entries of each tile belong to each bin
 //   bins_scatter   puts a tile's entries in the order of their bins in shared memory
@@ -10,9 +10,27 @@
 // read 32 bytes a second time is less than to write and read a word for every digit.
 #include "../../block/scan.cuh"
 #include "../../warp/counters.cuh"
+#if defined(PIPPIN_UNITS)
+#include "units.cuh"
+#else
 #include "windows.cuh"
+#endif
 
 namespace pippin::grid {
+
+#if defined(PIPPIN_UNITS)
+using digits = unit_digits;
+#else
+// Signed digits of c bits: what stands for one in its tile is its bucket.
+struct digits {
+  __device__ __forceinline__ static uint32_t bucket(uint32_t digit) { return digit; }
+  __device__ __forceinline__ static uint32_t value(uint32_t point, uint32_t) { return point; }
+  template <class Raw, class F>
+  __device__ __forceinline__ static void each(uint64_t n, uint32_t each, digit_shape shape, const Raw& raw, const F& f) {
+    each_digit(n, each, shape, raw, f);
+  }
+};
+#endif
 
 constexpr uint32_t bins_threads = 1024;  // of a block of bins_scatter
 
@@ -41,7 +59,7 @@ PIPPIN_KERNEL_SHARED((512), bins_count)
   scalars += blockIdx.y * n * N;
   for (uint32_t b = threadIdx.x; b < bins; b += blockDim.x) seen[b] = 0;
   __syncthreads();
-  each_digit(
+  digits::each(
       n, (uint32_t)each, shape,
       [&](uint64_t i) {
         const mp::num<N> raw = load_words<N>(scalars + i * N);
@@ -49,8 +67,8 @@ PIPPIN_KERNEL_SHARED((512), bins_count)
         if (check && !carry::less<N>(raw, r)) atomicMin(bad + blockIdx.y, (uint32_t)(base + i));
         return raw;
       },
-      [&](bool is, bool, uint32_t bucket, uint32_t, uint32_t) {
-        if (is) atomicAdd(&seen[range.of(bucket)], 1u);
+      [&](bool is, bool, uint32_t digit, uint32_t, uint32_t) {
+        if (is) atomicAdd(&seen[range.of(digits::bucket(digit))], 1u);
       });
   __syncthreads();
   counts += ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * bins;
@@ -63,7 +81,7 @@ PIPPIN_KERNEL_SHARED((512), bins_count)
 
 // counts: as bins_count left them. next: [bin of all MSMs] where the bin's next entry
 // goes. values: the point that an entry stands for, with its sign: scalar i in row k is
-// point k * multiple + i. keys: halves of words, the entry's bucket in its bin; none
+// point k * multiple + i, three times that and the power of w where digits have units. keys: halves of words, the entry's bucket in its bin; none
 // where a bin is one bucket. Shared memory: two words a bin, a word
 // and a half a digit.
 PIPPIN_KERNEL_SHARED((1024), bins_scatter)
@@ -74,9 +92,9 @@ PIPPIN_KERNEL_SHARED((1024), bins_scatter)
   PIPPIN_DYNAMIC_SHARED(shared);
   uint32_t *const places = shared;                   // of a bin: where its next entry goes in the tile
   uint32_t *const to = places + bins;                // from the place in the tile to that in memory
-  uint32_t *const tile_buckets = to + bins;
+  uint32_t *const tile_digits = to + bins;
   // row * each + the scalar's place in the tile, and the sign
-  uint16_t *const tile_entries = reinterpret_cast<uint16_t*>(tile_buckets + each * windows);
+  uint16_t *const tile_entries = reinterpret_cast<uint16_t*>(tile_digits + each * windows);
   const digit_shape shape = {(uint32_t)c, (uint32_t)windows, (uint32_t)sets};
   const bin_range range(shape, shift);
   const uint32_t t = threadIdx.x;
@@ -98,21 +116,22 @@ PIPPIN_KERNEL_SHARED((1024), bins_scatter)
   }
   __syncthreads();
   const bool agree = skewed != 0;
-  each_digit(
+  digits::each(
       n, (uint32_t)each, shape, [&](uint64_t i) { return load_words<N>(scalars + i * N); },
-      [&](bool is, bool negated, uint32_t bucket, uint32_t row, uint32_t k) {
-        const uint32_t place = warp::take(places, range.of(bucket), is, agree);
+      [&](bool is, bool negated, uint32_t digit, uint32_t row, uint32_t k) {
+        const uint32_t place = warp::take(places, range.of(digits::bucket(digit)), is, agree);
         if (!is) return;
         tile_entries[place] = (uint16_t)(row * (uint32_t)each + k + (negated ? minus : 0));
-        tile_buckets[place] = bucket;
+        tile_digits[place] = digit;
       });
   __syncthreads();
   uint16_t* const rests = reinterpret_cast<uint16_t*>(keys);
   const uint32_t inverse = 0xffffffffu / (uint32_t)each + 1;  // of 2^32: exact for halves of words
   for (uint32_t i = t; i < total; i += bins_threads) {
-    const uint32_t bucket = tile_buckets[i], entry = tile_entries[i], at = to[range.of(bucket)] + i;
+    const uint32_t digit = tile_digits[i], bucket = digits::bucket(digit), entry = tile_entries[i], at = to[range.of(bucket)] + i;
     const uint32_t index = entry & ~minus, row = (uint32_t)((uint64_t)index * inverse >> 32);
-    values[at] = (uint32_t)(row * multiple + (index - row * (uint32_t)each) + (uint64_t)blockIdx.x * each) | (entry & minus ? negative : 0);
+    const uint32_t point = (uint32_t)(row * multiple + (index - row * (uint32_t)each) + (uint64_t)blockIdx.x * each);
+    values[at] = digits::value(point, digit) | (entry & minus ? negative : 0);
     if (rests) rests[at] = (uint16_t)((range.buckets + bucket) & ((1u << shift) - 1));
   }
 }

@@ -379,6 +379,18 @@ func (p PreparedMultiples) Words() []uint64 {
 	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Doublings), uint64(p.Each), uint64(p.Digit), uint64(p.Apart)}
 }
 
+// PrepareUnits is the parameters of the kernel prepare_units of units.cu.
+type PrepareUnits struct {
+	From kernels.Pointer // const uint32_t*
+	To   kernels.Pointer // uint32_t*
+	N    int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p PrepareUnits) Words() []uint64 {
+	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N)}
+}
+
 // Common is the kernels for what is compiled once, for all curves.
 type Common struct {
 	BinsBegin   kernels.Kernel[BinsBegin]
@@ -399,7 +411,7 @@ var allCommon = Common{
 	TasksPlace:  kernels.Kernel[TasksPlace]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_tasks_place", Threads: 1024}},
 }
 
-// Curve is the kernels for one curve's scalars.
+// Curve is the kernels for one curve's scalars, or digits of them modulo six units.
 type Curve struct {
 	BinsCount   kernels.Kernel[BinsCount]
 	BinsScatter kernels.Kernel[BinsScatter]
@@ -427,6 +439,10 @@ var allCurve = map[string]Curve{
 	"bw6_761": {
 		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bw6_761_digits", Symbol: "pippin_bw6_761_bins_count", Threads: 512, Dynamic: true}},
 		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bw6_761_digits", Symbol: "pippin_bw6_761_bins_scatter", Threads: 1024, Dynamic: true}},
+	},
+	"bn254_units": {
+		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bn254_units_digits", Symbol: "pippin_bn254_units_bins_count", Threads: 512, Dynamic: true}},
+		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bn254_units_digits", Symbol: "pippin_bn254_units_bins_scatter", Threads: 1024, Dynamic: true}},
 	},
 }
 
@@ -528,6 +544,15 @@ var allGroup = map[string]Group{
 		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_joins", Symbol: "pippin_bls12_377_g1_edwards_joins", Threads: 128}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_points", Symbol: "pippin_bls12_377_g1_check", Threads: 128}},
+	},
+	"bn254_g1_units": {
+		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bn254_g1_units_accumulate", Symbol: "pippin_bn254_g1_units_accumulate", Threads: 128}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 512}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g1_joins", Symbol: "pippin_bn254_g1_joins", Threads: 128}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128}},
+		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
 }
 
@@ -636,5 +661,22 @@ var allForm = map[string]Form{
 	"bls12_377_g1_edwards": {
 		Prepare:           kernels.Kernel[Prepare]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_prepare", Symbol: "pippin_bls12_377_g1_edwards_prepare", Threads: 128, Stack: 384}},
 		PreparedMultiples: kernels.Kernel[PreparedMultiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_prepare", Symbol: "pippin_bls12_377_g1_edwards_prepared_multiples", Threads: 128, Stack: 384}},
+	},
+}
+
+// Units is the kernels for one group with digits modulo six units.
+type Units struct {
+	PrepareUnits kernels.Kernel[PrepareUnits]
+}
+
+// ForUnits finds them by name; false when there are none.
+func ForUnits(curve, group string) (Units, bool) {
+	k, ok := allUnits[kernels.Key(curve, group)]
+	return k, ok
+}
+
+var allUnits = map[string]Units{
+	"bn254_g1_units": {
+		PrepareUnits: kernels.Kernel[PrepareUnits]{Entry: kernels.Entry{Unit: "msm/bn254_g1_units_units", Symbol: "pippin_bn254_g1_units_prepare_units", Threads: 128}},
 	},
 }

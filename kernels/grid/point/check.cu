@@ -3,6 +3,10 @@
 
 namespace pippin::grid {
 
+// Products of Fp2 in place would be half of the unit's code and more, and every key is checked
+// once.
+using check_field = std::conditional_t<(words > 12), cold_field, field>;
+
 // Whether the words of a coordinate are below p.
 __device__ __forceinline__ bool is_canonical_at(const uint32_t* src) {
   using P = curve::fp;
@@ -30,7 +34,7 @@ PIPPIN_KERNEL((128), coordinates)
 PIPPIN_KERNEL((128, loop_blocks), check_points)
 (const uint32_t* points, uint64_t n, const uint32_t* digits, uint64_t places, const uint32_t* beta, uint64_t base,
  uint32_t* answer) {
-  using F = hot_field;
+  using F = check_field;
   using P = curve::fp;
   const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;

@@ -371,7 +371,7 @@ var allGroup = map[string]Group{
 		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_spread", Threads: 128}},
 		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_combine", Threads: 128, Stack: 632}},
 		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bn254_g2_check", Symbol: "pippin_bn254_g2_coordinates", Threads: 128}},
-		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bn254_g2_check", Symbol: "pippin_bn254_g2_check_points", Threads: 128, Stack: 328}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bn254_g2_check", Symbol: "pippin_bn254_g2_check_points", Threads: 128, Stack: 424}},
 		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bn254_g2_encode", Symbol: "pippin_bn254_g2_decode", Threads: 128, Stack: 576}},
 		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bn254_g2_encode", Symbol: "pippin_bn254_g2_encode", Threads: 128}},
 	},

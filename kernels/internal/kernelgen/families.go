@@ -64,6 +64,11 @@ var (
 	// sums are the groups for which affine sums of tasks won over pairs, or over XYZZ sums.
 	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"},
 		instances: []instance{perGroup()[1], perGroup()[4]}}
+	// digits are the ways to cut a curve's scalars.
+	digits = axis{name: "Curve", doc: "one curve's scalars, or digits of them modulo six units", key: []string{"curve"},
+		instances: append(perCurve(), instance{"bn254_units", []string{"PIPPIN_FOR=bn254_units", "PIPPIN_CURVE=bn254", "PIPPIN_UNITS=bn254_units"}})}
+	// units are the groups whose points have a form for such digits.
+	units = axis{name: "Units", doc: "one group with digits modulo six units", key: []string{"curve", "group"}, instances: []instance{withUnits}}
 	// small are the groups of which small MSMs have a kernel of their own.
 	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own",
 		key: []string{"curve", "group"}, instances: []instance{perGroup()[0], perGroup()[4], edwards}}
@@ -161,7 +166,12 @@ func perGroup() (is []instance) {
 			is = append(is, instance{c + "_" + g, []string{"PIPPIN_FOR=" + c + "_" + g, "PIPPIN_CURVE=" + c, "PIPPIN_GROUP=" + g}})
 		}
 	}
-	return append(is, edwards)
+	return append(is, edwards, withUnits)
+}
+
+// withUnits is G1 of BN254 with digits modulo six units.
+var withUnits = instance{
+	"bn254_g1_units", []string{"PIPPIN_FOR=bn254_g1_units", "PIPPIN_CURVE=bn254", "PIPPIN_GROUP=g1", "PIPPIN_UNITS=bn254_units"},
 }
 
 // edwards is G1 of BLS12-377 in twisted Edwards form.
@@ -172,11 +182,13 @@ var edwards = instance{
 // bothOverFp: both groups of BW6-761 are over one field, so that the sums of
 // either are the same code; only the check of points knows the equation's b, and
 // the decoding of points is told it.
+// sameSums: sums do not depend on the digits that points were added up by either.
 // asLoaded: what is done to bases before they take another form. sameCurve is both.
 var (
 	bothOverFp = map[string]string{"bw6_761_g2": "bw6_761_g1"}
-	asLoaded   = map[string]string{edwards.name: "bls12_377_g1"}
-	sameCurve  = map[string]string{"bw6_761_g2": "bw6_761_g1", edwards.name: "bls12_377_g1"}
+	sameSums   = map[string]string{"bw6_761_g2": "bw6_761_g1", withUnits.name: "bn254_g1"}
+	asLoaded   = map[string]string{edwards.name: "bls12_377_g1", withUnits.name: "bn254_g1"}
+	sameCurve  = map[string]string{"bw6_761_g2": "bw6_761_g1", edwards.name: "bls12_377_g1", withUnits.name: "bn254_g1"}
 )
 
 // families are all kernels there are. A new kernel of an old source needs no
@@ -188,17 +200,18 @@ var families = []family{
 		sources: []source{
 			{name: "sort", per: once, waits: true},
 			{name: "buckets", per: once, waits: true},
-			{name: "digits", per: curve, waits: true},
+			{name: "digits", per: digits, waits: true},
 			{name: "accumulate", per: groups, twins: bothOverFp},
 			{name: "pairs", per: pairs, twins: bothOverFp},
 			{name: "affine", per: sums, waits: true},
 			{name: "direct", per: small, waits: true},
-			{name: "reduce", per: groups, twins: bothOverFp},
-			{name: "planes", per: groups, twins: bothOverFp, waits: true},
-			{name: "joins", per: groups, twins: bothOverFp, waits: true},
+			{name: "reduce", per: groups, twins: sameSums},
+			{name: "planes", per: groups, twins: sameSums, waits: true},
+			{name: "joins", per: groups, twins: sameSums, waits: true},
 			{name: "multiples", per: groups, twins: sameCurve},
 			{name: "points", per: groups, twins: asLoaded},
 			{name: "prepare", per: forms},
+			{name: "units", per: units},
 		},
 	},
 	{

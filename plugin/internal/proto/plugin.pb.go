@@ -1344,7 +1344,9 @@ type LoadHeader struct {
 	// Set when the points are in a file.
 	File *FileSource `protobuf:"bytes,6,opt,name=file,proto3" json:"file,omitempty"`
 	// The digest of the points, as backend.Digest defines it, or nothing.
-	Digest        []byte `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest []byte `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Scalars look random.
+	Uniform       bool `protobuf:"varint,8,opt,name=uniform,proto3" json:"uniform,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1426,6 +1428,13 @@ func (x *LoadHeader) GetDigest() []byte {
 		return x.Digest
 	}
 	return nil
+}
+
+func (x *LoadHeader) GetUniform() bool {
+	if x != nil {
+		return x.Uniform
+	}
+	return false
 }
 
 // FileSource names a file whose descriptor was sent under this id.
@@ -2524,7 +2533,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v4.LoadHeaderH\x00R\x06header\x120\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v4.RegionH\x00R\x05chunk\x123\n" +
 	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v4.LoadAbortH\x00R\x05abortB\x06\n" +
-	"\x04step\"\xcc\x01\n" +
+	"\x04step\"\xe6\x01\n" +
 	"\n" +
 	"LoadHeader\x12\x14\n" +
 	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
@@ -2533,7 +2542,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05check\x18\x04 \x01(\bR\x05check\x12\x1c\n" +
 	"\tmultiples\x18\x05 \x01(\rR\tmultiples\x120\n" +
 	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v4.FileSourceR\x04file\x12\x16\n" +
-	"\x06digest\x18\a \x01(\fR\x06digest\"4\n" +
+	"\x06digest\x18\a \x01(\fR\x06digest\x12\x18\n" +
+	"\auniform\x18\b \x01(\bR\auniform\"4\n" +
 	"\n" +
 	"FileSource\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +

@@ -18,7 +18,7 @@ type wrapped struct {
 
 func wrap(mode string, b *fake.Backend) backend.Backend {
 	switch mode {
-	case "panic", "crash", "deaf", "odd-error", "gone", "half-load", "blames", "late":
+	case "panic", "crash", "deaf", "odd-error", "gone", "half-load", "blames", "late", "hints":
 		return &wrapped{b, mode}
 	}
 	return b
@@ -68,6 +68,9 @@ func (w *wrapped) LoadBases(ctx context.Context, b backend.Bases) (backend.Bases
 		for range b.All() {
 			return 0, backend.ErrOutOfMemory
 		}
+	}
+	if w.mode == "hints" {
+		return 0, fmt.Errorf("%w: %+v", backend.ErrInvalidInput, b.Hints)
 	}
 	return w.Backend.LoadBases(ctx, b)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -13,8 +14,12 @@ import (
 type Bases[P, S any] struct {
 	Points []P // the key's own, or one for each class
 	Sel    group.Selection
+	Hints  []msm.Hint
 	Table  *Table[P, S] // nil until LoadBases
 }
+
+// Random is the hint for bases whose scalars look random, as a quotient's do.
+var Random = []msm.Hint{msm.Uniform()}
 
 // LoadBases loads bases of both groups at the same time, as LoadBeside does. After an error it frees
 // those that were loaded.
@@ -31,7 +36,7 @@ func LoadBases[P1, P2 any, S comparable](ctx context.Context, f *vector.Field[S]
 }
 
 func (b *Bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S]) (err error) {
-	b.Table, err = Load(ctx, e, g, b.Points)
+	b.Table, err = Load(ctx, e, g, b.Points, b.Hints...)
 	return err
 }
 

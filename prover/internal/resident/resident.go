@@ -60,8 +60,8 @@ type Table[P, S any] struct {
 
 // Load makes points resident in the engine. The points must not change until
 // Close.
-func Load[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S], points []P) (*Table[P, S], error) {
-	bases, err := ops.Group.Load(ctx, e, points)
+func Load[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S], points []P, hints ...msm.Hint) (*Table[P, S], error) {
+	bases, err := ops.Group.Load(ctx, e, points, hints...)
 	if err != nil {
 		return nil, err
 	}

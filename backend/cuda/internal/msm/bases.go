@@ -77,7 +77,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	if b.Count == 0 {
 		return b, nil
 	}
-	prog, err := loadKernels(c.dev, b.Curve, b.Group, false)
+	prog, err := loadKernels(c.dev, b.Curve, b.Group, msmplan.Plain)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	case err == nil:
 		b.ctx, b.stop = context.WithCancel(c.background)
 		if err = c.loadOnCard(ctx, b, from, prog); err == nil && from.Hints.Multiples > 1 {
-			err = c.prepareNow(ctx, b, from.Hints.Multiples)
+			err = c.prepareNow(ctx, b, from.Hints)
 		}
 		if err != nil {
 			err = errors.Join(err, b.Free())
@@ -97,8 +97,8 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	if err != nil {
 		return nil, err
 	}
-	if b.most = from.Hints.Multiples; b.most == 0 {
-		c.Prepare(b, 0)
+	if b.hints = from.Hints; b.hints.Multiples == 0 {
+		c.Prepare(b, b.hints)
 	}
 	return b, nil
 }

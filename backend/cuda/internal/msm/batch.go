@@ -180,7 +180,7 @@ func (c *Computer) planBatch(j *batch, in msmplan.Input) (err error) {
 	if c.planned != nil {
 		c.planned(j.plan)
 	}
-	j.kernels, err = loadKernels(c.dev, in.Curve, in.Group, in.Multiples.Edwards)
+	j.kernels, err = loadKernels(c.dev, in.Curve, in.Group, j.plan.Form())
 	return err
 }
 

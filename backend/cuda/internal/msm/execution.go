@@ -7,6 +7,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
 // pipe is the events between copying a step's input, sorting its entries and computing another
@@ -101,7 +102,7 @@ func (x *execution) pointsOf(i int) driver.Span {
 	first, n := int64(s.Offset+s.from), int64(s.n)
 	size := int64(s.Bases.Curve.PointBytes(s.Bases.Group))
 	switch {
-	case s.plan.Skip > 0 || s.plan.Multiples.Edwards:
+	case s.plan.Skip > 0 || s.plan.Form() == msmplan.Edwards:
 		all := s.table.memory.Span() // the later rows follow
 		from := first * s.plan.BaseBytes(s.plan.Multiples)
 		return all.Slice(from, all.Size()-from)

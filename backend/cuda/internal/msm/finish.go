@@ -94,8 +94,15 @@ func join(g curves.Group, total, all curves.Sums, plan *msmplan.Plan) {
 	first, _ := plan.Reduction() // the bit of the first plane of a set
 	each := all.Len() / plan.Sets
 	var group resident.Group
+	radix, units := plan.Radix()
 	for s := range plan.Sets {
-		group.Go(func() { weigh(g.Sums(1), all.Part(s*each, (s+1)*each), first) })
+		parts := all.Part(s*each, (s+1)*each)
+		group.Go(func() {
+			if units {
+				parts = rotate(g.Sums(1), parts, first, radix.Bits)
+			}
+			weigh(g.Sums(1), parts, first)
+		})
 	}
 	group.Wait()
 	for s := plan.Sets - 1; s >= 0; s-- {
@@ -104,6 +111,20 @@ func join(g curves.Group, total, all curves.Sums, plan *msmplan.Plan) {
 		}
 		total.AddSum(0, all, s*each)
 	}
+}
+
+// rotate adds the planes of b to the weighted part of a set's parts modulo six units, in which
+// bucket b 2^bits + a-1 stands for a + b (1 + w), and returns the other parts. total must be
+// infinity.
+func rotate(total, parts curves.Sums, first, bits int) (others curves.Sums) {
+	low := msmplan.PlaneParts + bits - first
+	for j := parts.Len() - 1; j >= low; j-- {
+		total.Double(0)
+		total.AddSum(0, parts, j)
+	}
+	total.Rotate(0)
+	parts.AddSum(msmplan.WeightedPart, total, 0)
+	return parts.Part(0, low)
 }
 
 // weigh computes a set's sum from its parts: the weighted part, plus 2^(first+j) times plane j. It

@@ -164,7 +164,7 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 	defer bases.Free()
 	start := time.Now()
 	if multiples != 1 {
-		if err := c.prepareNow(t.Context(), bases, multiples); err != nil {
+		if err := c.prepareNow(t.Context(), bases, backend.Hints{Multiples: multiples}); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Printf("%v %v 2^%d: %+v in %.2f ms\n", curve, group, log2(n), bases.table, ms(time.Since(start)))

@@ -39,22 +39,24 @@ type groupKernels struct {
 	// For affine sums of tasks:
 	affineSums device.Kernel[kernel.AffineSums]
 
+	// For bases in the form for digits modulo six units:
+	prepareUnits device.Kernel[kernel.PrepareUnits]
+
 	// For bases in Edwards form:
 	prepare           device.Kernel[kernel.Prepare]
 	preparedMultiples device.Kernel[kernel.PreparedMultiples]
 }
 
-// loadKernels loads the kernels of a group, for bases in Edwards form or not.
-func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*groupKernels, error) {
-	name := group.String()
-	if edwards {
-		name = msmplan.EdwardsForm(name)
+// loadKernels loads the kernels of a group, for bases in a form.
+func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, form msmplan.Form) (*groupKernels, error) {
+	name, digits := form.Of(group.String()), curve.String()
+	if form == msmplan.Units {
+		digits = form.Of(digits)
 	}
 	forAll := kernel.ForCommon()
-	forCurve, ok1 := kernel.ForCurve(curve.String())
+	forCurve, ok1 := kernel.ForCurve(digits)
 	forGroup, ok2 := kernel.ForGroup(curve.String(), name)
-	forForm, ok3 := kernel.ForForm(curve.String(), name)
-	if !ok1 || !ok2 || edwards && !ok3 {
+	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("%w: no kernels for %v %s", backend.ErrUnsupported, curve, name)
 	}
 	p := &groupKernels{}
@@ -83,8 +85,11 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 	if k, ok := kernel.ForSmall(curve.String(), name); ok {
 		err = errors.Join(err, p.loadDirect(d, k.Direct))
 	}
-	if edwards {
-		err = errors.Join(err, p.prepare.Load(d, forForm.Prepare), p.preparedMultiples.Load(d, forForm.PreparedMultiples))
+	if k, ok := kernel.ForForm(curve.String(), name); ok {
+		err = errors.Join(err, p.prepare.Load(d, k.Prepare), p.preparedMultiples.Load(d, k.PreparedMultiples))
+	}
+	if k, ok := kernel.ForUnits(curve.String(), name); ok {
+		err = errors.Join(err, p.prepareUnits.Load(d, k.PrepareUnits))
 	}
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package msm
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -29,6 +30,9 @@ const (
 	mostRows = 16
 	// mostEach is how many points share an inversion.
 	mostEach = 16
+	// unitShare is how many times a point of a table for digits modulo six units is the work of one
+	// of another table.
+	unitShare = 8
 	// firstPause is after how many MSMs it is tried again to make multiples that had no room or
 	// were dropped. The pause doubles each time.
 	firstPause = 64
@@ -125,7 +129,7 @@ func (s *tables) release(t *table) {
 
 // preparation is the multiples of one set of bases.
 type preparation struct {
-	most    int             // multiples of a base, itself included: 0 lets the plan choose, 1 means none
+	hints   backend.Hints   // of multiples: how many of a base, itself included; 0 lets the plan choose, 1 means none
 	ctx     context.Context // ends when the bases are freed
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -150,17 +154,16 @@ func (p *preparation) end(s *tables) error {
 	return s.drop(p.table)
 }
 
-// prepareNow makes multiples of bases before it returns, at most most of each.
-func (c *Computer) prepareNow(ctx context.Context, b *Bases, most int) error {
-	b.most, b.making = most, true
+// prepareNow makes multiples of bases before it returns, as hints say.
+func (c *Computer) prepareNow(ctx context.Context, b *Bases, hints backend.Hints) error {
+	b.hints, b.making = hints, true
 	return c.makeTable(ctx, b)
 }
 
-// Prepare makes multiples of bases in the background: at most most of each, or as many as seem
-// right if that is 0. It does nothing for bases on the host, while their multiples are being made,
-// and for some time after each try.
-func (c *Computer) Prepare(b *Bases, most int) {
-	if b.memory == nil || most == 1 || most == 0 && b.Count < msmplan.LeastPrepared {
+// Prepare makes multiples of bases in the background, as hints say. It does nothing for bases on
+// the host, while their multiples are being made, and for some time after each try.
+func (c *Computer) Prepare(b *Bases, hints backend.Hints) {
+	if most := hints.Multiples; b.memory == nil || most == 1 || most == 0 && b.Count < msmplan.LeastPrepared {
 		return
 	}
 	s := &c.tables
@@ -173,7 +176,7 @@ func (c *Computer) Prepare(b *Bases, most int) {
 		b.pause--
 		return
 	}
-	b.most, b.making, b.pause = most, true, firstPause<<min(b.tries, 16)
+	b.hints, b.making, b.pause = hints, true, firstPause<<min(b.tries, 16)
 	b.tries++
 	b.running.Go(func() {
 		// Whatever goes wrong, MSMs are computed without multiples. If the card has failed, the
@@ -210,14 +213,17 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 	if t, err = c.newTable(ctx, b); t == nil || err != nil {
 		return err
 	}
-	prog, err := loadKernels(c.dev, b.Curve, b.Group, t.Edwards)
+	prog, err := loadKernels(c.dev, b.Curve, b.Group, t.Form())
 	if err != nil {
 		return err
 	}
 	words := int(msmplan.ElementBytes(b.Curve, b.Group) / 4)
 	rows := t.PowerRows()
 	points := sliceWork / (words * words) / rows
-	if rows == 1 {
+	switch {
+	case t.Units:
+		rows, points = t.Rows, points/unitShare // of a slice the rows are made from one another
+	case rows == 1:
 		rows = min(max(points/b.Count, 1), mostRows)
 	}
 	for row := 0; row < t.Rows; row += rows {
@@ -238,7 +244,7 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := msmplan.ChooseMultiples(in, b.most, room)
+	m := msmplan.ChooseMultiples(in, b.hints.Multiples, room)
 	if m.Rows == 0 {
 		return nil, nil
 	}
@@ -269,7 +275,8 @@ func (c *Computer) roomFor(ctx context.Context, b *Bases) (in msmplan.Input, roo
 		return in, 0, err
 	}
 	in = c.inputFor(b.Elements, b.Count, false, turn.Available())
-	return in, c.roomIn(in.Memory, b.most), turn.End()
+	in.Uniform = b.hints.Uniform
+	return in, c.roomIn(in.Memory, b.hints.Multiples), turn.End()
 }
 
 // roomIn returns how many of memory bytes the multiples may take.
@@ -281,9 +288,9 @@ func (c *Computer) roomIn(memory int64, most int) int64 {
 }
 
 // CostOf returns the cost of an MSM of count of the bases, in the unit of Outline.Cost. The bases
-// are not on the card; it assumes that all of them are, with as many multiples as would be made
-// now: at most most of each, or what seems right if that is 0.
-func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count, most int) (float64, error) {
+// are not on the card; it assumes that all of them are, with the multiples that would be made now
+// by the hints.
+func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count int, hints backend.Hints) (float64, error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return 0, err
@@ -292,7 +299,8 @@ func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count, most 
 	if err := turn.End(); err != nil {
 		return 0, err
 	}
-	return msmplan.CostWith(in, c.inputFor(of, count, false, in.Memory), most, c.roomIn(in.Memory, most))
+	in.Uniform = hints.Uniform
+	return msmplan.CostWith(in, c.inputFor(of, count, false, in.Memory), hints.Multiples, c.roomIn(in.Memory, hints.Multiples))
 }
 
 // makeSlice makes rows of a table for n points, each row from the one before it or, the first, from
@@ -310,6 +318,9 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *grou
 		return false, err
 	}
 	s := slice{c, turn, b, t, prog, from, n}
+	if t.Units {
+		return true, errors.Join(s.makeUnits(), turn.Mark("multiples"), turn.Compute.Synchronize())
+	}
 	for r := row; r < row+rows; r += t.PowerRows() {
 		if err := s.makePower(r); err != nil {
 			return false, err
@@ -355,6 +366,57 @@ func (s *slice) makePower(row int) error {
 	})
 }
 
+// makeUnits launches what makes all rows of a table for digits modulo six units. A row's points
+// are made from those of the row before as affine points, and then take their form.
+func (s *slice) makeUnits() error {
+	const rows = 4 // a point; twice and three times that; what sums keep of it
+	n := int64(s.n)
+	size := kernel.PointElements * msmplan.ElementBytes(s.bases.Curve, s.bases.Group)
+	work, err := s.turn.Work(rows*n*size, 0)
+	if err != nil {
+		return err
+	}
+	row := func(i int64) driver.Span { return work.Slice(i*n*size, n*size) }
+	all := s.bases.memory.Span()
+	if err := s.turn.Compute.Copy(row(0), all.Slice(int64(s.from)*size, n*size)); err != nil {
+		return err
+	}
+	each := min(s.sharing(s.n), mostEach)
+	times := func(one, to int64, doublings, digit int) error {
+		return s.kernels.multiples.Launch(s.turn.Compute, (s.n+each-1)/each, 1, kernel.Multiples{
+			From: device.Address(row(one)), To: device.Address(row(to)), N: s.n, Doublings: doublings, Each: each,
+			Scratch: device.Address(row(3)), Digit: digit, Apart: s.n,
+		})
+	}
+	threes, twos := factors(s.table.Radix().M)
+	for r := range s.table.Rows {
+		if r > 0 {
+			for range threes {
+				if err := errors.Join(times(0, 1, 1, 2), times(0, 2, 0, 3), s.turn.Compute.Copy(row(0), row(2))); err != nil {
+					return err
+				}
+			}
+			if err := errors.Join(times(0, 1, twos, 2), s.turn.Compute.Copy(row(0), row(1))); err != nil {
+				return err
+			}
+		}
+		if err := s.kernels.prepareUnits.Launch(s.turn.Compute, s.n, 1, kernel.PrepareUnits{
+			From: device.Address(row(0)), To: device.Address(s.at(r)), N: s.n,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// factors returns i and j of m = 3^i 2^j.
+func factors(m int) (threes, twos int) {
+	for ; m%3 == 0; m /= 3 {
+		threes++
+	}
+	return threes, bits.TrailingZeros(uint(m))
+}
+
 // launch launches the kernel that makes rows from the row to on. To the kernel the row one is row
 // 1, and to is row digit.
 func (s *slice) launch(one, to, doublings, digit, rows int) error {
@@ -396,7 +458,7 @@ func (t *table) pointBytes() int64 { return t.memory.Span().Size() / int64(t.Row
 func (c *Computer) Use(turn *device.Turn, bases ...*Bases) {
 	for _, b := range bases {
 		if !c.tables.use(turn, c.tables.of(b)) && b.memory != nil {
-			c.Prepare(b, b.most)
+			c.Prepare(b, b.hints)
 		}
 	}
 }

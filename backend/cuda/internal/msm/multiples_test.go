@@ -71,7 +71,7 @@ func TestMultiples(t *testing.T) {
 		}
 	}
 
-	prog, err := loadKernels(d, curve, group, false)
+	prog, err := loadKernels(d, curve, group, msmplan.Plain)
 	if err != nil {
 		t.Fatal(err)
 	}

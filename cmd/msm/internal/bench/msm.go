@@ -48,6 +48,8 @@ type MSM struct {
 	// Multiples is the hint that bases are loaded with: how many multiples of each a
 	// backend may make before the first MSM. 0 is 1: none.
 	Multiples int
+	// Uniform is the hint that scalars look random.
+	Uniform bool
 	// Phases adds a run of every phase of the timed MSMs, on backends that count them
 	// (backend.Usage.Stages). Note hears of others.
 	Phases bool
@@ -275,7 +277,11 @@ func (m *measuring) size(ctx context.Context, able Engines, in *inputs, n int) (
 	for i, e := range able {
 		m.Progress.Tell(stage, i, len(able))
 		start := time.Now()
-		b, err := in.load(ctx, e.Engine, points, msm.Multiples(max(1, m.cfg.Multiples)))
+		hints := []msm.Hint{msm.Multiples(max(1, m.cfg.Multiples))}
+		if m.cfg.Uniform {
+			hints = append(hints, msm.Uniform())
+		}
+		b, err := in.load(ctx, e.Engine, points, hints...)
 		if err != nil {
 			return err
 		}
@@ -290,6 +296,9 @@ func (m *measuring) size(ctx context.Context, able Engines, in *inputs, n int) (
 	run := report.Run{Op: report.OpMSM, Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n}
 	run.Note("bases", digest.String())
 	run.Figure("multiples", "", float64(m.cfg.Multiples))
+	if m.cfg.Uniform {
+		run.Note("hint", "uniform")
+	}
 	for _, d := range m.cfg.Distributions {
 		if err := m.distribution(ctx, all, in, run, d); err != nil {
 			return err

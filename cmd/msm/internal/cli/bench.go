@@ -73,6 +73,8 @@ kept in files between runs. Of several backends, every round has one MSM on each
 			flags.BoolVar(&w.Batch, "batch", false, "each row of --back-to-back is one batch, of MSMs with scalars of their own")
 			flags.IntVar(&w.Multiples, "multiples", 8192,
 				"how many multiples of each base backends may make beforehand, itself included: 1 is none")
+			flags.BoolVar(&w.Uniform, "uniform", false,
+				"say to backends that scalars look random, so that they may prepare for that")
 			flags.BoolVar(&w.Phases, "phases", false,
 				"also record what a GPU took for each phase of the same runs, which timing them delays by some 0.2 ms")
 			flags.BoolVar(&w.Check, "check", false,

@@ -1,0 +1,72 @@
+package msmplan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pippin-zk/pippin/internal/eisenstein"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
+)
+
+// unitElements is how many coordinates a point has in the form for digits modulo six units:
+// units.cuh's unit_elements.
+const unitElements = 4
+
+// radices lists the ways to cut the scalars into digits modulo six units, for which there are
+// kernels and which the card's table does not rule out. Small scalars lose by them.
+func (in *Input) radices() []eisenstein.Radix {
+	if _, ok := kernel.ForUnits(in.Curve.String(), Units.Of(in.Group.String())); !ok || !in.Uniform || in.Params.Units == 0 {
+		return nil
+	}
+	return eisenstein.Radices()
+}
+
+// unitMultiples returns the multiples of all bases of an input for digits to a radix.
+func (in *Input) unitMultiples(r eisenstein.Radix) Multiples {
+	return Multiples{Rows: r.Windows, Distance: in.Count, Units: true}
+}
+
+// makingUnits returns the cost of making them: of a point some 13 doublings, and for each factor 3
+// of the radix two inverses that eight points share.
+func (in *Input) makingUnits(m Multiples) float64 {
+	return float64(m.Rows-1) * float64(in.Count) * 20
+}
+
+// unitWidth returns the width of windows of signed digits that have as many buckets as there are
+// places for buckets modulo six units.
+func unitWidth(r eisenstein.Radix) int { return 2*r.Bits + 1 }
+
+// Radix returns what the scalars of a plan with digits modulo six units are cut by, and false for
+// other plans.
+func (p *Plan) Radix() (eisenstein.Radix, bool) {
+	return p.Multiples.Radix(), p.Multiples.Units && p.Skip > 0
+}
+
+// Radix returns that of multiples in the form for digits modulo six units.
+func (m *Multiples) Radix() (r eisenstein.Radix) {
+	all := eisenstein.Radices()
+	if i := slices.IndexFunc(all, func(r eisenstein.Radix) bool { return r.Windows == m.Rows }); m.Units && i >= 0 {
+		r = all[i]
+	}
+	return r
+}
+
+// unitPlan returns the plan by digits modulo six units.
+func (in Input) unitPlan(chunks []int) *Plan {
+	r := in.Multiples.Radix()
+	return &Plan{Input: in, Width: unitWidth(r), Windows: r.Windows, Sharing: Sharing{1, 1}, Chunks: chunks}
+}
+
+// filled returns how many of the buckets digits can have. Modulo six units about two fifths of
+// the places are buckets.
+func (p *Plan) filled() float64 {
+	if r, ok := p.Radix(); ok {
+		return float64(p.AllSets()) * float64(r.Buckets())
+	}
+	return float64(p.BucketCount())
+}
+
+// highestUnits estimates how many buckets the highest digits have.
+func (p *Plan) highestUnits(m int) float64 {
+	return max(1, math.Exp2(halfOrderBits()[p.Curve]+1)/math.Pow(float64(m), float64(2*(p.Windows-1)))/6)
+}
