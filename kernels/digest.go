@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "ae0b305635445718b4e83ba9bfd397c6122a5e554e6dfbd3daa4253ad8717079"
+const digest = "af2cbc6eb1d53b375d92e87122887f39da04fb2f274c3fb5e3e8e8ee38c98451"

@@ -51,9 +51,10 @@ func TestUnitDigits(t *testing.T) {
 			tiles, entries := (n+each-1)/each, msms*n*radix.Windows
 			width, multiple := 2*radix.Bits+1, n+5
 			bad := d.words(msms, slices.Repeat([]uint32{msm.NoIndex}, msms)...)
+			made := d.words(entries)
 			counts, totals := d.words(msms*tiles*bins), d.words(msms*bins, make([]uint32, msms*bins)...)
 			rows(d, k.BinsCount, tiles, msms, 4*bins, msm.BinsCount{Scalars: at(in), N: n, C: width, Windows: radix.Windows, Sets: 1,
-				Each: each, Shift: shift, Bins: bins, Counts: at(counts), Totals: at(totals), Check: true, Bad: at(bad)})
+				Each: each, Shift: shift, Bins: bins, Counts: at(counts), Totals: at(totals), Check: true, Bad: at(bad), Made: at(made)})
 			if found := d.read(bad); slices.ContainsFunc(found, func(i uint32) bool { return i != msm.NoIndex }) {
 				t.Fatalf("bad scalars %d", found)
 			}
@@ -65,13 +66,13 @@ func TestUnitDigits(t *testing.T) {
 				ends[b] = sum
 			}
 			values, rests := d.words(entries), d.words((entries+1)/2)
-			rows(d, k.BinsScatter, tiles, msms, 8*bins+6*each*radix.Windows, msm.BinsScatter{Scalars: at(in), N: n, C: width,
+			rows(d, k.BinsScatter, tiles, msms, 8*bins+6*each*radix.Windows, msm.BinsScatter{N: n, C: width,
 				Windows: radix.Windows, Sets: 1, Each: each, Shift: shift, Bins: bins, Counts: at(counts), Next: at(d.words(msms*bins, next...)),
-				Multiple: multiple, Values: at(values), Keys: at(rests)})
+				Multiple: multiple, Values: at(values), Keys: at(rests), Made: at(made)})
 
-			made := make([][2]*big.Int, msms*n)
-			for i := range made {
-				made[i] = [2]*big.Int{new(big.Int), new(big.Int)}
+			sums := make([][2]*big.Int, msms*n)
+			for i := range sums {
+				sums[i] = [2]*big.Int{new(big.Int), new(big.Int)}
 			}
 			seen := make(map[[2]int]bool)
 			all, keys := d.read(values), d.read(rests)
@@ -92,12 +93,12 @@ func TestUnitDigits(t *testing.T) {
 				seen[[2]int{row, k}] = true
 				x, y := digit.Element()
 				power := new(big.Int).Exp(big.NewInt(int64(radix.M)), big.NewInt(int64(row)), nil)
-				made[k][0].Add(made[k][0], new(big.Int).Mul(power, big.NewInt(int64(x))))
-				made[k][1].Add(made[k][1], new(big.Int).Mul(power, big.NewInt(int64(y))))
+				sums[k][0].Add(sums[k][0], new(big.Int).Mul(power, big.NewInt(int64(x))))
+				sums[k][1].Add(sums[k][1], new(big.Int).Mul(power, big.NewInt(int64(y))))
 			}
 			for i, s := range scalars {
-				back := new(big.Int).Mul(made[i][1], of.Lambda)
-				if back.Mod(back.Add(back, made[i][0]), of.R).Cmp(s) != 0 {
+				back := new(big.Int).Mul(sums[i][1], of.Lambda)
+				if back.Mod(back.Add(back, sums[i][0]), of.R).Cmp(s) != 0 {
 					t.Fatalf("radix %d: scalar %d, %v, has digits that make %v", radix.M, i, s, back)
 				}
 			}

@@ -69,12 +69,17 @@ func (p *Plan) Form() Form {
 // BucketBits returns the logarithm of the buckets of a set.
 func (p *Plan) BucketBits() int { return p.Width - 1 }
 
-// BucketCount returns the buckets of all sets. Modulo six units it returns the places for them.
+// BucketCount returns the buckets of all sets. Modulo six units it returns the places for them, up
+// to the last one that a digit can have.
 func (p *Plan) BucketCount() int64 {
 	if p.Direct {
 		return 0
 	}
-	return int64(p.AllSets()) << p.BucketBits()
+	all := int64(p.AllSets()) << p.BucketBits()
+	if r, ok := p.Radix(); ok {
+		all -= int64(1<<r.Bits-r.M/2) << r.Bits
+	}
+	return all
 }
 
 // New finds the cheapest plan that fits the memory. When none does, the error wraps

@@ -12,10 +12,15 @@ import (
 // units.cuh's unit_elements.
 const unitElements = 4
 
+// leastUnits is from how many bases on digits modulo six units gain: on an H200 nothing at 2^19, for
+// twice the memory, and 2 to 6 % from 2^20 on.
+const leastUnits = 1 << 20
+
 // radices lists the ways to cut the scalars into digits modulo six units, for which there are
 // kernels and which the card's table does not rule out. Small scalars lose by them.
 func (in *Input) radices() []eisenstein.Radix {
-	if _, ok := kernel.ForUnits(in.Curve.String(), Units.Of(in.Group.String())); !ok || !in.Uniform || in.Params.Units == 0 {
+	if _, ok := kernel.ForUnits(in.Curve.String(), Units.Of(in.Group.String())); !ok || !in.Uniform || in.Params.Units == 0 ||
+		in.Count < leastUnits && in.Params.Window == 0 {
 		return nil
 	}
 	return eisenstein.Radices()
@@ -38,8 +43,11 @@ func unitWidth(r eisenstein.Radix) int { return 2*r.Bits + 1 }
 
 // Radix returns what the scalars of a plan with digits modulo six units are cut by, and false for
 // other plans.
-func (p *Plan) Radix() (eisenstein.Radix, bool) {
-	return p.Multiples.Radix(), p.Multiples.Units && p.Skip > 0
+func (p *Plan) Radix() (r eisenstein.Radix, units bool) {
+	if units = p.Multiples.Units && p.Skip > 0; units {
+		r = p.Multiples.Radix()
+	}
+	return r, units
 }
 
 // Radix returns that of multiples in the form for digits modulo six units.

@@ -6,8 +6,9 @@
 //                  and writes them out, so that neighbours of one bin are written
 //                  together
 //
-// A tile is the digits of `each` scalars. Both kernels make them from the scalars: to
-// read 32 bytes a second time is less than to write and read a word for every digit.
+// A tile is the digits of `each` scalars. Both kernels make signed digits from the scalars: to
+// read 32 bytes a second time is less than to write and read a word for every digit. Digits
+// modulo six units take longer to make, and are kept.
 #include "../../block/scan.cuh"
 #include "../../warp/counters.cuh"
 #if defined(PIPPIN_UNITS)
@@ -26,7 +27,11 @@ struct digits {
   __device__ __forceinline__ static uint32_t bucket(uint32_t digit) { return digit; }
   __device__ __forceinline__ static uint32_t value(uint32_t point, uint32_t) { return point; }
   template <class Raw, class F>
-  __device__ __forceinline__ static void each(uint64_t n, uint32_t each, digit_shape shape, const Raw& raw, const F& f) {
+  __device__ __forceinline__ static void first(uint64_t n, uint32_t each, digit_shape shape, const Raw& raw, uint32_t*, const F& f) {
+    each_digit(n, each, shape, raw, f);
+  }
+  template <class Raw, class F>
+  __device__ __forceinline__ static void again(uint64_t n, uint32_t each, digit_shape shape, const Raw& raw, const uint32_t*, const F& f) {
     each_digit(n, each, shape, raw, f);
   }
 };
@@ -48,10 +53,10 @@ constexpr uint32_t minus = 0x8000;  // in an entry of a tile: the point's negati
 // scalars: n of them in gnark-crypto's layout for each MSM, one MSM's after the
 // other's: row y of the grid is an MSM, column x a tile. counts: [MSM][tile][bins].
 // totals: [bin of all MSMs], zero before. bad: [MSM], the least index + base of a scalar
-// that is not below r, when check. Shared memory: a word a bin.
+// that is not below r, when check. made: the digits, if they are kept. Shared memory: a word a bin.
 PIPPIN_KERNEL_SHARED((512), bins_count)
 (const uint32_t* scalars, uint64_t n, uint64_t c, uint64_t windows, uint64_t sets, uint64_t each, uint64_t shift, uint64_t bins,
- uint32_t* counts, uint32_t* totals, flag check, uint32_t* bad, uint64_t base) {
+ uint32_t* counts, uint32_t* totals, flag check, uint32_t* bad, uint64_t base, uint32_t* made) {
   constexpr int N = prime_field<curve::fr>::words;
   PIPPIN_DYNAMIC_SHARED(seen);
   const digit_shape shape = {(uint32_t)c, (uint32_t)windows, (uint32_t)sets};
@@ -59,7 +64,7 @@ PIPPIN_KERNEL_SHARED((512), bins_count)
   scalars += blockIdx.y * n * N;
   for (uint32_t b = threadIdx.x; b < bins; b += blockDim.x) seen[b] = 0;
   __syncthreads();
-  digits::each(
+  digits::first(
       n, (uint32_t)each, shape,
       [&](uint64_t i) {
         const mp::num<N> raw = load_words<N>(scalars + i * N);
@@ -67,6 +72,7 @@ PIPPIN_KERNEL_SHARED((512), bins_count)
         if (check && !carry::less<N>(raw, r)) atomicMin(bad + blockIdx.y, (uint32_t)(base + i));
         return raw;
       },
+      made,
       [&](bool is, bool, uint32_t digit, uint32_t, uint32_t) {
         if (is) atomicAdd(&seen[range.of(digits::bucket(digit))], 1u);
       });
@@ -81,12 +87,13 @@ PIPPIN_KERNEL_SHARED((512), bins_count)
 
 // counts: as bins_count left them. next: [bin of all MSMs] where the bin's next entry
 // goes. values: the point that an entry stands for, with its sign: scalar i in row k is
-// point k * multiple + i, three times that and the power of w where digits have units. keys: halves of words, the entry's bucket in its bin; none
-// where a bin is one bucket. Shared memory: two words a bin, a word
-// and a half a digit.
+// point k * multiple + i, three times that and the power of w where digits have units. keys:
+// halves of words, the entry's bucket in its bin; none where a bin is one bucket. made: as
+// bins_count left them; where it did, scalars are not read. Shared memory: two words a bin, a
+// word and a half a digit.
 PIPPIN_KERNEL_SHARED((1024), bins_scatter)
 (const uint32_t* scalars, uint64_t n, uint64_t c, uint64_t windows, uint64_t sets, uint64_t each, uint64_t shift, uint64_t bins,
- const uint32_t* counts, uint32_t* next, uint64_t multiple, uint32_t* values, uint32_t* keys) {
+ const uint32_t* counts, uint32_t* next, uint64_t multiple, uint32_t* values, uint32_t* keys, const uint32_t* made) {
   constexpr int N = prime_field<curve::fr>::words;
   __shared__ uint32_t room[bins_threads / warp::size], skewed;
   PIPPIN_DYNAMIC_SHARED(shared);
@@ -116,14 +123,13 @@ PIPPIN_KERNEL_SHARED((1024), bins_scatter)
   }
   __syncthreads();
   const bool agree = skewed != 0;
-  digits::each(
-      n, (uint32_t)each, shape, [&](uint64_t i) { return load_words<N>(scalars + i * N); },
-      [&](bool is, bool negated, uint32_t digit, uint32_t row, uint32_t k) {
-        const uint32_t place = warp::take(places, range.of(digits::bucket(digit)), is, agree);
-        if (!is) return;
-        tile_entries[place] = (uint16_t)(row * (uint32_t)each + k + (negated ? minus : 0));
-        tile_digits[place] = digit;
-      });
+  const auto put = [&](bool is, bool negated, uint32_t digit, uint32_t row, uint32_t k) {
+    const uint32_t place = warp::take(places, range.of(digits::bucket(digit)), is, agree);
+    if (!is) return;
+    tile_entries[place] = (uint16_t)(row * (uint32_t)each + k + (negated ? minus : 0));
+    tile_digits[place] = digit;
+  };
+  digits::again(n, (uint32_t)each, shape, [&](uint64_t i) { return load_words<N>(scalars + i * N); }, made, put);
   __syncthreads();
   uint16_t* const rests = reinterpret_cast<uint16_t*>(keys);
   const uint32_t inverse = 0xffffffffu / (uint32_t)each + 1;  // of 2^32: exact for halves of words

@@ -16,12 +16,12 @@ using quad = warp::xyzz_quad<hot_field, cold_field>;
 // Cost: 2^log_each - 1 + log_lanes additions, one after the other.
 PIPPIN_KERNEL((128), joins)
 (const uint32_t* in, uint64_t set_stride, uint64_t node_stride, uint64_t log_nodes, uint64_t parts, uint64_t log_lanes,
- uint64_t log_each, flag last, uint32_t* out) {
+ uint64_t log_each, uint64_t log_rows, flag last, uint32_t* out) {
   const uint64_t t = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 4, set = blockIdx.y;
   const uint32_t quads = 1u << log_lanes, lane = threadIdx.x % warp::size, in_group = lane / 4 % quads;
   const uint64_t log_joined = log_lanes + log_each, log_made = log_nodes - log_joined;
   const uint64_t made_parts = parts + log_joined, made = made_parts << log_made;
-  const uint64_t group = t >> log_lanes, part = group >> log_made, node = group - (part << log_made);
+  const uint64_t group = t >> log_lanes, part = group >> log_made, node = down_columns(group - (part << log_made), log_made, log_rows);
   in += (set * set_stride + (node << log_joined) * node_stride) * sum_words;
   const bool is_plane = part >= parts;
   const uint64_t bit = is_plane ? part - parts : 0, count = group < made ? (1ull << log_joined) >> (is_plane ? 1 : 0) : 0;

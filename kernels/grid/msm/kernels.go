@@ -121,11 +121,12 @@ type BinsCount struct {
 	Check   bool            // flag
 	Bad     kernels.Pointer // uint32_t*
 	Base    int             // uint64_t
+	Made    kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p BinsCount) Words() []uint64 {
-	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.C), uint64(p.Windows), uint64(p.Sets), uint64(p.Each), uint64(p.Shift), uint64(p.Bins), uint64(p.Counts), uint64(p.Totals), kernels.Flag(p.Check), uint64(p.Bad), uint64(p.Base)}
+	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.C), uint64(p.Windows), uint64(p.Sets), uint64(p.Each), uint64(p.Shift), uint64(p.Bins), uint64(p.Counts), uint64(p.Totals), kernels.Flag(p.Check), uint64(p.Bad), uint64(p.Base), uint64(p.Made)}
 }
 
 // BinsScatter is the parameters of the kernel bins_scatter of digits.cu.
@@ -143,11 +144,12 @@ type BinsScatter struct {
 	Multiple int             // uint64_t
 	Values   kernels.Pointer // uint32_t*
 	Keys     kernels.Pointer // uint32_t*
+	Made     kernels.Pointer // const uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p BinsScatter) Words() []uint64 {
-	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.C), uint64(p.Windows), uint64(p.Sets), uint64(p.Each), uint64(p.Shift), uint64(p.Bins), uint64(p.Counts), uint64(p.Next), uint64(p.Multiple), uint64(p.Values), uint64(p.Keys)}
+	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.C), uint64(p.Windows), uint64(p.Sets), uint64(p.Each), uint64(p.Shift), uint64(p.Bins), uint64(p.Counts), uint64(p.Next), uint64(p.Multiple), uint64(p.Values), uint64(p.Keys), uint64(p.Made)}
 }
 
 // Accumulate is the parameters of the kernel accumulate of accumulate.cu.
@@ -277,11 +279,12 @@ type Reduce struct {
 	Buckets    kernels.Pointer // uint32_t*
 	LogBuckets int             // uint64_t
 	LogM       int             // uint64_t
+	Radix      int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p Reduce) Words() []uint64 {
-	return []uint64{uint64(p.Buckets), uint64(p.LogBuckets), uint64(p.LogM)}
+	return []uint64{uint64(p.Buckets), uint64(p.LogBuckets), uint64(p.LogM), uint64(p.Radix)}
 }
 
 // Planes is the parameters of the kernel planes of planes.cu.
@@ -293,13 +296,14 @@ type Planes struct {
 	Parts      int             // uint64_t
 	LogLanes   int             // uint64_t
 	LogEach    int             // uint64_t
+	LogRows    int             // uint64_t
 	Last       bool            // flag
 	Out        kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p Planes) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.SetStride), uint64(p.NodeStride), uint64(p.LogNodes), uint64(p.Parts), uint64(p.LogLanes), uint64(p.LogEach), kernels.Flag(p.Last), uint64(p.Out)}
+	return []uint64{uint64(p.In), uint64(p.SetStride), uint64(p.NodeStride), uint64(p.LogNodes), uint64(p.Parts), uint64(p.LogLanes), uint64(p.LogEach), uint64(p.LogRows), kernels.Flag(p.Last), uint64(p.Out)}
 }
 
 // Joins is the parameters of the kernel joins of joins.cu.
@@ -311,13 +315,14 @@ type Joins struct {
 	Parts      int             // uint64_t
 	LogLanes   int             // uint64_t
 	LogEach    int             // uint64_t
+	LogRows    int             // uint64_t
 	Last       bool            // flag
 	Out        kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p Joins) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.SetStride), uint64(p.NodeStride), uint64(p.LogNodes), uint64(p.Parts), uint64(p.LogLanes), uint64(p.LogEach), kernels.Flag(p.Last), uint64(p.Out)}
+	return []uint64{uint64(p.In), uint64(p.SetStride), uint64(p.NodeStride), uint64(p.LogNodes), uint64(p.Parts), uint64(p.LogLanes), uint64(p.LogEach), uint64(p.LogRows), kernels.Flag(p.Last), uint64(p.Out)}
 }
 
 // Multiples is the parameters of the kernel multiples of multiples.cu.
@@ -469,7 +474,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 512}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
-		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g1_joins", Symbol: "pippin_bn254_g1_joins", Threads: 128}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g1_joins", Symbol: "pippin_bn254_g1_joins", Threads: 128, Stack: 8}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
@@ -494,9 +499,9 @@ var allGroup = map[string]Group{
 	"bls12_377_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_accumulate", Symbol: "pippin_bls12_377_g2_accumulate", Threads: 128, Stack: 336}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1824}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1432}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1456}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1576}},
-		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_joins", Symbol: "pippin_bls12_377_g2_joins", Threads: 128, Stack: 480}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_joins", Symbol: "pippin_bls12_377_g2_joins", Threads: 128, Stack: 448}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 56}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_points", Symbol: "pippin_bls12_377_g2_check", Threads: 128}},
 	},
@@ -512,27 +517,27 @@ var allGroup = map[string]Group{
 	"bls12_381_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_accumulate", Symbol: "pippin_bls12_381_g2_accumulate", Threads: 128, Stack: 360}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold", Threads: 128, Stack: 1832}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1424}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1448}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1560}},
-		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_joins", Symbol: "pippin_bls12_381_g2_joins", Threads: 128, Stack: 504}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_joins", Symbol: "pippin_bls12_381_g2_joins", Threads: 128, Stack: 488}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 96}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_points", Symbol: "pippin_bls12_381_g2_check", Threads: 128}},
 	},
 	"bw6_761_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
-		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 328}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 344}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_points", Symbol: "pippin_bw6_761_g1_check", Threads: 128}},
 	},
 	"bw6_761_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
-		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 328}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 344}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g2_points", Symbol: "pippin_bw6_761_g2_check", Threads: 128}},
 	},
@@ -550,7 +555,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 512}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
-		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g1_joins", Symbol: "pippin_bn254_g1_joins", Threads: 128}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g1_joins", Symbol: "pippin_bn254_g1_joins", Threads: 128, Stack: 8}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},

@@ -25,17 +25,18 @@ namespace pippin::grid {
 // in: [set][node][part], set_stride and node_stride sums apart, 2^log_nodes nodes of
 // `parts` parts a set; out: [set][node][part] without gaps, or results of the law when
 // last. A warp has parts of 2^(log_lanes + log_each) nodes to add up for each of its
-// groups of 2^log_lanes lanes: 2^log_each one after the other, the rest as a tree.
+// groups of 2^log_lanes lanes: 2^log_each one after the other, the rest as a tree. The nodes
+// made are in 2^log_rows rows, or in none for 0.
 // Cost: 2^log_each - 1 + log_lanes additions, one after the other.
 PIPPIN_KERNEL((128), planes)
 (const uint32_t* in, uint64_t set_stride, uint64_t node_stride, uint64_t log_nodes, uint64_t parts, uint64_t log_lanes,
- uint64_t log_each, flag last, uint32_t* out) {
+ uint64_t log_each, uint64_t log_rows, flag last, uint32_t* out) {
   const uint64_t t = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, set = blockIdx.y;
   const uint32_t lanes = 1u << log_lanes, lane = threadIdx.x % warp::size, in_group = lane % lanes;
   const uint64_t log_joined = log_lanes + log_each, log_made = log_nodes - log_joined;
   const uint64_t made_parts = parts + log_joined, made = made_parts << log_made;
   // Groups with one part follow one another: their lanes do the same.
-  const uint64_t group = t >> log_lanes, part = group >> log_made, node = group - (part << log_made);
+  const uint64_t group = t >> log_lanes, part = group >> log_made, node = down_columns(group - (part << log_made), log_made, log_rows);
 
   point_sum sum = law::zero();
   if (group < made) {

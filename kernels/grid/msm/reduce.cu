@@ -42,15 +42,25 @@ PIPPIN_KERNEL((128), fold)
 
 // Thread t of set y takes the buckets B_k from t 2^log_m on and leaves their sum
 // in the place of the first and sum of (k+1) B_k in that of the second. log_m >= 1.
+// With a radix of digits modulo six units, bucket b 2^bits + a-1 is that of a + b (1 + w): places
+// outside of the hexagon are not read, and threads go down the columns.
 // Cost: two additions a bucket, one after the other.
-PIPPIN_KERNEL((128), reduce)(uint32_t* buckets, uint64_t log_buckets, uint64_t log_m) {
+PIPPIN_KERNEL((128), reduce)(uint32_t* buckets, uint64_t log_buckets, uint64_t log_m, uint64_t radix) {
   const uint64_t t = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (t >= 1ull << (log_buckets - log_m)) return;
-  uint32_t* at = buckets + (((uint64_t)blockIdx.y << log_buckets) + (t << log_m)) * sum_words;
+  const uint64_t log_nodes = log_buckets - log_m, bits = log_buckets / 2;
+  if (t >= 1ull << log_nodes) return;
+  const uint64_t node = down_columns(t, log_nodes, radix ? bits : 0);
+  uint32_t* at = buckets + (((uint64_t)blockIdx.y << log_buckets) + (node << log_m)) * sum_words;
+  int64_t count = 1ll << log_m;
+  if (radix) {
+    const int64_t m = (int64_t)radix, b = (int64_t)(node << log_m >> bits), before = (int64_t)(node << log_m & ((1ull << bits) - 1));
+    const int64_t most = (m - b) / 2 < m - 2 * b ? (m - b) / 2 : m - 2 * b;  // 2a + b <= m, a + 2b <= m
+    count = most - before < count ? most - before : count;
+  }
   // Each of the sums B_k + B_(k+1) + .., once.
   point_sum run = law::zero(), weighted = run;
 #pragma unroll 1
-  for (int64_t k = (1ll << log_m) - 1; k >= 0; k--) {
+  for (int64_t k = count - 1; k >= 0; k--) {
     add_into(run, law::load_sum(at + k * sum_words));
     add_into(weighted, run);
   }

@@ -127,14 +127,36 @@ __device__ __forceinline__ void lower_digits(uint32_t* d, mp::num<4>& x, mp::num
 // bucket and, from bit unit_shift on, the power of w.
 struct unit_digits {
   static constexpr int unit_shift = 30;
+  static constexpr uint32_t none = ~0u, minus = 1u << 29;  // of a digit that is kept: bit 29 is its sign
   __device__ __forceinline__ static uint32_t bucket(uint32_t digit) { return digit & ((1u << unit_shift) - 1); }
   // The value of an entry, but for its sign. Range: point < 2^31 / 3.
   __device__ __forceinline__ static uint32_t value(uint32_t point, uint32_t digit) { return 3 * point + (digit >> unit_shift); }
 
-  // Calls f(is, minus, digit, row, k) as each_digit does: digit w is in row w, and there is one
-  // set. raw(i) is scalar i of the MSM.
+  // Where the lowest digit of scalar i is kept, of n scalars of the block's MSM; the next are n
+  // words apart.
+  __device__ __forceinline__ static uint64_t place(uint64_t n, digit_shape shape, uint64_t i) {
+    return (uint64_t)blockIdx.y * shape.windows * n + i;
+  }
+
+  // Calls f as first does, by the digits that are kept.
   template <class Raw, class F>
-  __device__ __forceinline__ static void each(uint64_t n, uint32_t each, digit_shape shape, const Raw& raw, const F& f) {
+  __device__ __forceinline__ static void again(uint64_t n, uint32_t each, digit_shape shape, const Raw&, const uint32_t* made, const F& f) {
+    for (uint32_t k = threadIdx.x; k < each; k += blockDim.x) {
+      const uint64_t i = (uint64_t)blockIdx.x * each + k;
+      const uint32_t* at = made + place(n, shape, i);
+      uint32_t all[most_windows];
+      PIPPIN_UNROLL
+      for (uint32_t row = 0; row < most_windows; row++, at += n) all[row] = row < shape.windows && i < n ? *at : none;
+      PIPPIN_UNROLL
+      for (uint32_t row = 0; row < most_windows; row++)
+        if (row < shape.windows) f(all[row] != none, (all[row] & minus) != 0, all[row] & ~minus, row, k);
+    }
+  }
+
+  // Calls f(is, minus, digit, row, k) as each_digit does: digit w is in row w, and there is one
+  // set. raw(i) is scalar i of the MSM. Keeps the digits.
+  template <class Raw, class F>
+  __device__ __forceinline__ static void first(uint64_t n, uint32_t each, digit_shape shape, const Raw& raw, uint32_t* made, const F& f) {
     const static_modulus<prime_field<curve::fr>::params> r;
     const unit_radix of(shape.windows);
     const int m = (int)of.m, last = (int)shape.windows - 1;
@@ -148,6 +170,7 @@ struct unit_digits {
       lower_digits<most_windows - 1>(lower, z.x, z.y, of.m, last);
 
       bool one = false, w = false;  // carries
+      uint32_t* at = made + place(n, shape, i);
       const auto next = [&](int x, int y, uint32_t row, bool is_last) {
         x += one;
         y += w;
@@ -164,7 +187,11 @@ struct unit_digits {
         const bool first = d > 0, second = !first && x > 0;
         const uint32_t a = first ? d : second ? x : y, b = first ? y : second ? -d : -x;
         const uint32_t power = first ? 0 : second ? 2 : 1;
-        f((x | y) != 0, lower_half != second, ((b << of.bits) + a - 1) | power << unit_shift, row, k);
+        const bool is = (x | y) != 0, negated = lower_half != second;
+        const uint32_t digit = ((b << of.bits) + a - 1) | power << unit_shift;
+        if (i < n) *at = is ? digit | (negated ? minus : 0) : none;
+        at += n;
+        f(is, negated, digit, row, k);
       };
       PIPPIN_UNROLL
       for (int j = 0; j < most_windows - 1; j++)

@@ -36,7 +36,9 @@ func few(items, threads int) int { return min(items, threads*2048) }
 
 // clearSums clears the sums to which all steps of an MSM add.
 func (p *phases) clearSums() error {
-	if err := p.stream.Fill(p.at(p.Work.Buckets), 0); err != nil {
+	buckets := p.Work.Buckets
+	buckets.Size = p.PointBytes() * p.BucketCount()
+	if err := p.stream.Fill(p.at(buckets), 0); err != nil {
 		return err
 	}
 	if p.Affine {
@@ -94,10 +96,11 @@ func (p *phases) clear() error {
 func (p *phases) entries(scalars driver.Span, check bool, base int, read *driver.Event, mark func(string) error) error {
 	m, s, n := &p.Work, &p.Sort, p.points
 	tiles := driver.Dim{X: s.Tiles(n), Y: p.MSMs()}
+	made := p.address(p.TaskLists.Values) // digits modulo six units, until their values come there
 	if err := p.binsCount.LaunchShaped(p.ahead,
 		driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsCount.Threads}, Shared: 4 * s.Row}, kernel.BinsCount{
 			Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
-			Counts: p.address(m.Counts), Totals: p.address(m.Next), Check: check, Bad: p.address(m.Bad), Base: base,
+			Counts: p.address(m.Counts), Totals: p.address(m.Next), Check: check, Bad: p.address(m.Bad), Base: base, Made: made,
 		}); err != nil {
 		return err
 	}
@@ -118,7 +121,7 @@ func (p *phases) entries(scalars driver.Span, check bool, base int, read *driver
 	if err := p.binsScatter.LaunchShaped(p.ahead,
 		driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsScatter.Threads}, Shared: p.ScatterShared()}, kernel.BinsScatter{
 			Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
-			Counts: p.address(m.Counts), Next: p.address(m.Next), Multiple: p.RowStride(), Values: p.address(values), Keys: rests,
+			Counts: p.address(m.Counts), Next: p.address(m.Next), Multiple: p.RowStride(), Values: p.address(values), Keys: rests, Made: made,
 		}); err != nil {
 		return err
 	}
@@ -260,8 +263,9 @@ func (p *phases) addUp(points driver.Span) error {
 func (p *phases) reduceBuckets() error {
 	m := &p.Work
 	first, joins := p.Reduction()
+	radix, _ := p.Radix()
 	if err := p.reduce.Launch(p.after, 1<<(p.BucketBits()-first), p.AllSets(), kernel.Reduce{
-		Buckets: p.address(m.Buckets), LogBuckets: p.BucketBits(), LogM: first,
+		Buckets: p.address(m.Buckets), LogBuckets: p.BucketBits(), LogM: first, Radix: radix.M,
 	}); err != nil {
 		return err
 	}
@@ -273,7 +277,7 @@ func (p *phases) reduceBuckets() error {
 		}
 		step := kernel.Planes{
 			In: p.address(in), SetStride: setStride, NodeStride: nodeStride, LogNodes: j.Nodes, Parts: j.Parts,
-			LogLanes: j.Lanes, LogEach: j.Each, Last: last, Out: p.address(out),
+			LogLanes: j.Lanes, LogEach: j.Each, LogRows: radix.Bits, Last: last, Out: p.address(out),
 		}
 		launch := func() error { return p.planes.Launch(p.after, j.Threads(), p.AllSets(), step) }
 		if j.Quads {
