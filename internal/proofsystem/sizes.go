@@ -29,6 +29,8 @@ type MSM struct {
 	// Bases names what MSMs of the same name share: each takes the first points of
 	// them. "" is bases of its own.
 	Bases string
+	// Uniform says that the scalars of all MSMs over these bases look random.
+	Uniform bool
 }
 
 // groth16Points counts the points of a Groth16 key that MSMs take.
@@ -38,7 +40,7 @@ func (p groth16Points) sizes() *Sizes {
 	s := &Sizes{}
 	for _, m := range []MSM{
 		{Name: "A", Group: backend.G1, Points: p.a}, {Name: "B", Group: backend.G1, Points: p.b}, {Name: "K", Group: backend.G1, Points: p.k},
-		{Name: "Z", Group: backend.G1, Points: p.z}, {Name: "B in G2", Group: backend.G2, Points: p.b2},
+		{Name: "Z", Group: backend.G1, Points: p.z, Uniform: true}, {Name: "B in G2", Group: backend.G2, Points: p.b2},
 	} {
 		if m.Points > 0 {
 			s.MSMs = append(s.MSMs, m)
@@ -76,10 +78,10 @@ func plonkSizesOf(ccs constraint.ConstraintSystem) (*Sizes, error) {
 // with commitments of the circuit's own.
 func plonkSizes(n, used, commitments int) *Sizes {
 	s := &Sizes{}
-	add := func(name, bases string, points int) {
-		s.MSMs = append(s.MSMs, MSM{Name: name, Group: backend.G1, Points: points, Bases: bases})
-	}
 	const lagrange, canonical = "lagrange", "canonical"
+	add := func(name, bases string, points int) {
+		s.MSMs = append(s.MSMs, MSM{Name: name, Group: backend.G1, Points: points, Bases: bases, Uniform: bases == canonical})
+	}
 	for i := range commitments {
 		add(fmt.Sprintf("commitment %d", i), lagrange, n)
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // TestPlanes adds up the parts of nodes in every shape of a step: as a tree of lanes,
-// one after the other, and both, by one thread a sum and by four; nodes that lie apart,
-// more groups than fill a warp, and sums that are infinity, equal, and opposite.
+// one after the other, and both, by one thread a sum and by four; nodes that lie apart or are
+// rows, more groups than fill a warp, and sums that are infinity, equal, and opposite.
 func TestPlanes(t *testing.T) {
 	d := open(t)
 	k, ok := msm.ForGroup("bn254", "g1")
@@ -26,22 +26,25 @@ func TestPlanes(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct {
-		sets, logNodes, parts, lanes, each, apart int
-		quads                                     bool
+		sets, logNodes, parts, lanes, each, rows, apart int
+		quads                                           bool
 	}{
-		{1, 0, 2, 0, 0, 2, false},
-		{2, 3, 2, 3, 0, 8, false},
-		{3, 4, 3, 0, 2, 3, false},
-		{2, 6, 2, 5, 0, 4, false},
-		{1, 6, 5, 2, 2, 5, false},
-		{2, 3, 4, 1, 2, 7, false},
-		{1, 7, 2, 5, 1, 2, false},
-		{1, 0, 2, 0, 0, 2, true},
-		{2, 3, 2, 3, 0, 8, true},
-		{3, 4, 3, 0, 2, 3, true},
-		{2, 6, 5, 3, 2, 6, true},
-		{2, 3, 4, 1, 2, 7, true},
-		{1, 7, 2, 3, 1, 2, true},
+		{1, 0, 2, 0, 0, 0, 2, false},
+		{2, 3, 2, 3, 0, 0, 8, false},
+		{3, 4, 3, 0, 2, 0, 3, false},
+		{2, 6, 2, 5, 0, 0, 4, false},
+		{1, 6, 5, 2, 2, 0, 5, false},
+		{2, 3, 4, 1, 2, 0, 7, false},
+		{1, 7, 2, 5, 1, 0, 2, false},
+		{2, 7, 2, 0, 2, 3, 2, false},
+		{1, 6, 3, 1, 1, 4, 3, false},
+		{1, 0, 2, 0, 0, 0, 2, true},
+		{2, 3, 2, 3, 0, 0, 8, true},
+		{3, 4, 3, 0, 2, 0, 3, true},
+		{2, 6, 5, 3, 2, 0, 6, true},
+		{2, 3, 4, 1, 2, 0, 7, true},
+		{1, 7, 2, 3, 1, 0, 2, true},
+		{2, 7, 2, 1, 1, 3, 2, true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d.T = t
@@ -73,7 +76,7 @@ func TestPlanes(t *testing.T) {
 			threads := made * parts << c.lanes
 			step := msm.Planes{
 				In: at(d.words(len(in), in...)), SetStride: setStride, NodeStride: c.apart, LogNodes: c.logNodes, Parts: c.parts,
-				LogLanes: c.lanes, LogEach: c.each, Last: true, Out: at(out),
+				LogLanes: c.lanes, LogEach: c.each, LogRows: c.rows, Last: true, Out: at(out),
 			}
 			if c.quads {
 				launch(d, k.Joins, (4*threads+k.Joins.Threads-1)/k.Joins.Threads, c.sets, msm.Joins(step))

@@ -139,6 +139,10 @@ const expectedUses = 1000
 // them gain most: at most so many multiples of each base, unless most is 0, in room bytes,
 // which are a part of the input's memory. The zero value says that none would gain.
 func ChooseMultiples(in Input, most int, room int64) (best Multiples) {
+	radices := in.radices()
+	if in.Params.UnitWindows != 0 && len(radices) > 0 {
+		return in.unitMultiples(radices[0])
+	}
 	alone, err := New(in)
 	if err != nil {
 		return best
@@ -149,6 +153,9 @@ func ChooseMultiples(in Input, most int, room int64) (best Multiples) {
 	consider := func(m Multiples, c int, making float64) {
 		with := in
 		with.Multiples, with.Params.Window = m, c
+		if m.Units {
+			with.Params.UnitWindows = m.Rows
+		}
 		with.Memory -= in.TableBytes(m)
 		p, err := New(with)
 		if err != nil {
@@ -165,10 +172,9 @@ func ChooseMultiples(in Input, most int, room int64) (best Multiples) {
 			consider(m, 1, in.makingDirect(m))
 		}
 	}
-	for _, r := range in.radices() {
-		m := in.unitMultiples(r)
-		if w := in.Params.Window; affordable(m) && (w == 0 || w == unitWidth(r)) {
-			consider(m, unitWidth(r), in.makingUnits(m))
+	for _, r := range radices {
+		if m := in.unitMultiples(r); affordable(m) {
+			consider(m, 0, in.makingUnits(m))
 		}
 	}
 	for c := minWindow; c <= maxWindow; c++ {

@@ -32,11 +32,10 @@ func (o *Outline) Device() int64 {
 
 // Outlined plans an MSM of all of count bases, alone on a card of which memory
 // bytes may be used, as a Computer does it: the scalars come from the host. Of each
-// base there are at most so many multiples, itself included: 1 is none, 0 what a
-// Computer makes without a hint. It needs no card, only the Tuning for it. When there
+// base there are multiples as the hints say. It needs no card, only the Tuning for it. When there
 // is no room, the error wraps backend.ErrOutOfMemory. Cost is in additions of a point to
 // a bucket, the unit of plans of one group.
-func Outlined(of Tuning, curve backend.Curve, group backend.Group, count, most int, memory int64) (Outline, error) {
+func Outlined(of Tuning, curve backend.Curve, group backend.Group, count int, hints backend.Hints, memory int64) (Outline, error) {
 	if !curve.Valid() || !group.Valid() || count < 1 || count > backend.MaxCount {
 		return Outline{}, fmt.Errorf("%w: no MSM of %d points on %v %v", backend.ErrInvalidInput, count, curve, group)
 	}
@@ -45,6 +44,8 @@ func Outlined(of Tuning, curve backend.Curve, group backend.Group, count, most i
 	p, err := New(in)
 	resident := err == nil
 	var m Multiples
+	in.Uniform = hints.Uniform
+	most := hints.Multiples
 	if resident && most != 1 && (most > 0 || count >= LeastPrepared) {
 		room := in.Memory
 		if most == 0 {

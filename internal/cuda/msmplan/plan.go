@@ -116,11 +116,14 @@ func (in Input) candidates(yield func(*Plan) bool) {
 		return
 	}
 	cuts := cuts(in)
-	if r := in.Multiples.Radix(); in.Multiples.Units && !in.Stream && (in.Params.Window == 0 || in.Params.Window == unitWidth(r)) {
+	if in.Multiples.Units && !in.Stream && in.Params.Window == 0 {
 		for _, chunks := range cuts {
 			if !yield(in.unitPlan(chunks)) {
 				return
 			}
+		}
+		if in.Params.UnitWindows != 0 {
+			return
 		}
 	}
 	for c := minWindow; c <= maxWindow; c++ {

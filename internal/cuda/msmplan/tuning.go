@@ -89,6 +89,7 @@ type Params struct {
 
 	FirstLevel, Level int
 	Window            int  // chosen beforehand; 0 is the best
+	UnitWindows       int  // digits modulo six units, chosen beforehand for tables and plans that can have them; 0 is the best
 	InTurn            bool // nothing runs beside the accumulation
 }
 

@@ -5,6 +5,7 @@ package msm
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -15,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/eisenstein"
 )
 
-var everyRadix = flag.Bool("every-radix", false, "TestUnits has 2^24 places for buckets too, which takes minutes without a GPU")
+var everySet = flag.Bool("every-set", false, "TestUnits has 2^22 places for buckets too and all sets without a GPU, which takes minutes")
 
 // usedUnits reports whether every plan of the computer since it was last called was one by digits
 // modulo six units.
@@ -29,20 +30,23 @@ func usedUnits(c *Computer) bool {
 	return len(plansOf[c]) > 0
 }
 
-// TestUnits computes by digits modulo six units: over bases with infinities, all of them and some,
-// and with -every-radix over bases of every set, with scalars of every distribution and at the
-// borders of digits.
+// TestUnits computes by digits modulo six units to every radix: over all bases of every set and
+// some of them, with scalars of every distribution and at the borders of digits. The fake driver
+// has one radix and one set, or with -every-set all sets and the radices for which it has memory.
 func TestUnits(t *testing.T) {
-	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
 	curve, group := backend.BN254, backend.G1
 	radices, sets := eisenstein.Radices(), fixtures.Sets()
-	if !*everyRadix {
-		radices, sets = radices[len(radices)-1:], []fixtures.Set{fixtures.Infinities}
+	all := *everySet || !cudatest.Slow()
+	if !all {
+		sets = []fixtures.Set{fixtures.Infinities}
 	}
+	radices = slices.DeleteFunc(radices, func(r eisenstein.Radix) bool {
+		return cudatest.Slow() && (r.Bits > 11 || r.Bits > 10 && !all)
+	})
 	for _, radix := range radices {
 		// The table is for this radix, and so are plans.
-		c.tune = func(p *msmplan.Params) { p.Window, p.Units, p.Bucket, p.Reduce = 2*radix.Bits+1, 1e-6, 0, 1 }
+		c.tune = func(p *msmplan.Params) { p.UnitWindows, p.Units = radix.Windows, 1e-6 }
 		for _, set := range sets {
 			t.Run(fmt.Sprintf("%d/%v", radix.M, set), func(t *testing.T) {
 				const n = 150
@@ -66,7 +70,7 @@ func TestUnits(t *testing.T) {
 					}
 				}
 				for _, d := range fixtures.Distributions() {
-					if !*everyRadix && d != fixtures.Uniform {
+					if !all && d != fixtures.Uniform {
 						continue
 					}
 					scalars, err := fixtures.Scalars(curve, d, *seed, n)
@@ -77,7 +81,7 @@ func TestUnits(t *testing.T) {
 					check(t, 13, scalars[:77*curve.ScalarBytes()])
 				}
 				for name, scalars := range hostile(curve, 20, n) {
-					if *everyRadix || name == "powers of two" {
+					if all || name == "powers of two" {
 						t.Run(name, func(t *testing.T) { check(t, 0, scalars) })
 					}
 				}

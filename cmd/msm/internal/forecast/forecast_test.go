@@ -31,7 +31,7 @@ type point struct {
 	curve backend.Curve
 	group backend.Group
 	n     int
-	most  int // multiples of a base, itself included
+	hints backend.Hints
 }
 
 // tuning is that of the card that was measured.
@@ -47,7 +47,7 @@ func tuning(t *testing.T) msmplan.Tuning {
 // outline plans what was measured.
 func (p *point) outline(t *testing.T, card *Card) msmplan.Outline {
 	t.Helper()
-	o, err := msmplan.Outlined(tuning(t), p.curve, p.group, p.n, p.most, int64(card.Memory))
+	o, err := msmplan.Outlined(tuning(t), p.curve, p.group, p.n, p.hints, int64(card.Memory))
 	if err != nil || !o.Resident {
 		t.Fatalf("%+v: %+v, %v", p, o, err)
 	}
@@ -95,7 +95,7 @@ func measured(t *testing.T) (points map[string]map[point]float64, memory map[str
 			if run.N <= msmplan.DirectPoints && run.Value("multiples") < 512 {
 				continue // from before few points had a kernel of their own, which needs all multiples
 			}
-			at := point{c, g, run.N, max(1, int(run.Value("multiples")))}
+			at := point{c, g, run.N, backend.Hints{Multiples: max(1, int(run.Value("multiples"))), Uniform: run.Notes["hint"] == "uniform"}}
 			if known, ok := points[run.Device][at]; !ok || run.Median < known {
 				points[run.Device][at] = run.Median
 			}
@@ -123,7 +123,7 @@ func fitted(t *testing.T) []Card {
 			for _, prepared := range []bool{false, true} {
 				var cost, millis []float64
 				f := Fit{Curve: of.Curve.String(), Group: of.Group.String(), Prepared: prepared, From: math.MaxInt}
-				for _, p := range slices.SortedFunc(maps.Keys(all), func(p, q point) int { return cmp.Or(p.n-q.n, p.most-q.most) }) {
+				for _, p := range slices.SortedFunc(maps.Keys(all), func(p, q point) int { return cmp.Or(p.n-q.n, p.hints.Multiples-q.hints.Multiples) }) {
 					if p.curve != of.Curve || p.group != of.Group {
 						continue
 					}
@@ -221,14 +221,14 @@ func TestFind(t *testing.T) {
 // stay on the card have no forecast.
 func TestNothingLikeIt(t *testing.T) {
 	card := Find("h200")
-	o, err := msmplan.Outlined(tuning(t), backend.BN254, backend.G2, 100, 1, 1<<35)
+	o, err := msmplan.Outlined(tuning(t), backend.BN254, backend.G2, 100, backend.Hints{Multiples: 1}, 1<<35)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, ok := card.Of(backend.BN254, backend.G2, 100, &o); !ok || !got.Outside {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	o, err = msmplan.Outlined(tuning(t), backend.BN254, backend.G1, 1<<24, 0, 1<<30)
+	o, err = msmplan.Outlined(tuning(t), backend.BN254, backend.G1, 1<<24, backend.Hints{}, 1<<30)
 	if err != nil || o.Resident {
 		t.Fatalf("%+v, %v", o, err)
 	}

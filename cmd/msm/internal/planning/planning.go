@@ -19,6 +19,8 @@ type MSM struct {
 	Curve  string `json:"curve"`
 	Group  string `json:"group"`
 	Points int    `json:"points"`
+	// Uniform is the hint that its scalars look random.
+	Uniform bool `json:"uniform,omitempty"`
 
 	curve backend.Curve
 	group backend.Group
@@ -105,7 +107,7 @@ func Proof(r io.Reader, isKey bool, system proofsystem.System, c backend.Curve) 
 	}
 	for _, m := range sizes.MSMs {
 		w := NewMSM(m.Name, c, m.Group, m.Points)
-		w.table = m.Bases
+		w.table, w.Uniform = m.Bases, m.Uniform
 		all.MSMs = append(all.MSMs, w)
 	}
 	return all, nil
@@ -146,7 +148,7 @@ func (card Card) Plan(todo *Work, most int) ([]Plan, error) {
 		if !todo.Proof {
 			break
 		}
-		o, err := msmplan.Outlined(card.Tuning, w.curve, w.group, w.Points, 1, card.Memory-kept)
+		o, err := msmplan.Outlined(card.Tuning, w.curve, w.group, w.Points, backend.Hints{Multiples: 1}, card.Memory-kept)
 		if stays[i] = err == nil && o.Resident; stays[i] {
 			kept += loaded.more(w.table, o.Bases)
 		}
@@ -158,7 +160,7 @@ func (card Card) Plan(todo *Work, most int) ([]Plan, error) {
 		if stays[i] {
 			memory += int64(w.Points) * int64(w.curve.PointBytes(w.group)) // its own are among them
 		}
-		o, err := msmplan.Outlined(card.Tuning, w.curve, w.group, w.Points, most, memory)
+		o, err := msmplan.Outlined(card.Tuning, w.curve, w.group, w.Points, backend.Hints{Multiples: most, Uniform: w.Uniform}, memory)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", card.Name, err)
 		}

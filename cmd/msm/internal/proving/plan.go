@@ -31,6 +31,7 @@ type planFlags struct {
 	system               string
 	cards, memory        string
 	most                 int
+	uniform              bool
 	format               string
 }
 
@@ -83,6 +84,7 @@ Groth16's, which is less than its bases', is not.`
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
 	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, "+
 		"itself included: 1 is none, 0 what the backend chooses")
+	flags.BoolVar(&f.uniform, "uniform", false, "plan for bases with the hint that scalars look random; the bases of a proof have it where they do")
 	cli.AddFormat(c, &f.format, cli.Formats)
 	cli.Completes(c, "curve", backend.Curves(), "all")
 	cli.Completes(c, "group", backend.Groups(), "all")
@@ -159,7 +161,9 @@ func (f *planFlags) work() (*planning.Work, error) {
 	for _, c := range curves {
 		for _, g := range groups {
 			for _, n := range sizes {
-				all.MSMs = append(all.MSMs, planning.NewMSM("", c, g, n))
+				m := planning.NewMSM("", c, g, n)
+				m.Uniform = f.uniform
+				all.MSMs = append(all.MSMs, m)
 			}
 		}
 	}

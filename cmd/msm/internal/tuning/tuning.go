@@ -175,7 +175,7 @@ func (t *search) alike(trial []Found) (bool, error) {
 	for _, s := range trial {
 		var shapes [2]string
 		for i, of := range []msmplan.Tuning{t.Now, with} {
-			o, err := msmplan.Outlined(of, s.Curve, s.Group, s.N, t.Measure.Multiples, t.Memory)
+			o, err := msmplan.Outlined(of, s.Curve, s.Group, s.N, backend.Hints{Multiples: t.Measure.Multiples}, t.Memory)
 			if err != nil {
 				return false, err
 			}
