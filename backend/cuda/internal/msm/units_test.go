@@ -5,6 +5,7 @@ package msm
 import (
 	"flag"
 	"fmt"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -30,12 +31,35 @@ func usedUnits(c *Computer) bool {
 	return len(plansOf[c]) > 0
 }
 
+// corners lists n scalars whose lowest digit is at the border of a radix's hexagon.
+func corners(radix eisenstein.Radix, of *eisenstein.Scalars, n int) (all []*big.Int) {
+	for _, b := range []int{0, 1, radix.M/3 - 1, radix.M / 3, radix.M/3 + 1, radix.M/2 - 2, radix.M/2 - 1} {
+		most := min((radix.M-b)/2, radix.M-2*b)
+		for _, a := range []int{1, most - 1, most} {
+			for power := range 3 {
+				for _, minus := range []bool{false, true} {
+					if d := (eisenstein.Digit{A: a, B: b, Power: power, Minus: minus}); radix.Within(d) {
+						x, y := d.Element()
+						k := new(big.Int).Mul(big.NewInt(int64(y)), of.Lambda)
+						all = append(all, k.Mod(k.Add(k, big.NewInt(int64(x))), of.R))
+					}
+				}
+			}
+		}
+	}
+	return slices.Repeat(all, n/len(all)+1)[:n]
+}
+
 // TestUnits computes by digits modulo six units to every radix: over all bases of every set and
 // some of them, with scalars of every distribution and at the borders of digits. The fake driver
 // has one radix and one set, or with -every-set all sets and the radices for which it has memory.
 func TestUnits(t *testing.T) {
 	_, c := open(t, device.Options{})
 	curve, group := backend.BN254, backend.G1
+	of, err := eisenstein.Of(curve.ScalarField())
+	if err != nil {
+		t.Fatal(err)
+	}
 	radices, sets := eisenstein.Radices(), fixtures.Sets()
 	all := *everySet || !cudatest.Slow()
 	if !all {
@@ -80,8 +104,10 @@ func TestUnits(t *testing.T) {
 					check(t, 0, scalars)
 					check(t, 13, scalars[:77*curve.ScalarBytes()])
 				}
-				for name, scalars := range hostile(curve, 20, n) {
-					if all || name == "powers of two" {
+				kinds := hostile(curve, 20, n)
+				kinds["corners"] = scalarBytes(curve, corners(radix, of, n)...)
+				for name, scalars := range kinds {
+					if all || name == "powers of two" || name == "corners" {
 						t.Run(name, func(t *testing.T) { check(t, 0, scalars) })
 					}
 				}
