@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
 
 	wireformat "google.golang.org/protobuf/proto"
 
@@ -12,6 +15,32 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
+
+// A processor that has slept takes some 0.1 ms longer for a small MSM (docs/lab/boundary.md). So one
+// lane of the process looks for its next call for a while before it sleeps, where there are
+// processors for it and no lane computes.
+const (
+	awakeFor       = time.Millisecond
+	leastToBeAwake = 4 // processors
+)
+
+// alert is the lanes of the process as staying awake needs them.
+type alert struct {
+	computing atomic.Int32 // lanes
+	looking   atomic.Bool  // one
+}
+
+var lanesOfAll alert
+
+// lookFor looks for a lane's next call, if this lane may.
+func (a *alert) lookFor(calls shm.Mailbox, number uint32) {
+	idle := func() bool { return a.computing.Load() == 0 }
+	if !idle() || !a.looking.CompareAndSwap(false, true) {
+		return
+	}
+	defer a.looking.Store(false)
+	calls.Look(number, awakeFor, idle)
+}
 
 // Lane serves a lane.
 func (s *server) Lane(ctx context.Context, r *proto.LaneRequest) (*proto.LaneReply, error) {
@@ -44,7 +73,11 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 	more, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.inLanes, cancel)()
+	mayLook := runtime.GOMAXPROCS(0) >= leastToBeAwake
 	for number := uint32(1); ; number++ {
+		if mayLook && number > 1 {
+			lanesOfAll.lookFor(calls, number)
+		}
 		message, err := shm.Mailbox(calls).Await(more, number)
 		switch {
 		case errors.Is(err, backend.ErrClosed), err != nil && s.inLanes.Err() != nil:
@@ -61,6 +94,8 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 
 // inLane answers one call of a lane.
 func (s *server) inLane(ctx context.Context, message []byte) []byte {
+	lanesOfAll.computing.Add(1)
+	defer lanesOfAll.computing.Add(-1)
 	call, answer := &proto.RunRequest{}, &proto.LaneAnswer{}
 	held, err := s.decode(ctx, message, call)
 	if err == nil {

@@ -126,3 +126,30 @@ func laneRefused(h *byHand, r *proto.LaneRequest) error {
 	_, err := h.Lane(within, r)
 	return err
 }
+
+// TestLooksForCalls: a lane finds a call that has come and stops looking after a while; it does not
+// look while a lane computes or another one looks, and stops when one begins to compute.
+func TestLooksForCalls(t *testing.T) {
+	a, err := shm.NewArena(wire.LaneBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	calls := shm.Mailbox(a.Bytes())
+	var all alert
+	all.lookFor(calls, 1)
+	calls.Post(1, nil)
+	all.lookFor(calls, 1)
+	if all.looking.Load() {
+		t.Error("it looks on")
+	}
+	var none shm.Mailbox // a look at it panics
+	all.computing.Store(1)
+	all.lookFor(none, 2)
+	all.computing.Store(0)
+	all.looking.Store(true)
+	all.lookFor(none, 2)
+	if !all.looking.Load() {
+		t.Error("one that did not look has ended another's")
+	}
+}

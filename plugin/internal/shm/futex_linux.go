@@ -31,6 +31,9 @@ func futexWait(w *atomic.Uint32, v uint32, most time.Duration) {
 	}
 }
 
+// yield lets other threads that want the processor have it.
+func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
 // futexWake wakes all who sleep there.
 func futexWake(w *atomic.Uint32) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), opWake, math.MaxInt32, 0, 0, 0)

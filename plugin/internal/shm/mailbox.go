@@ -39,6 +39,18 @@ func (m Mailbox) publish(number uint32) {
 	futexWake(w)
 }
 
+// Look looks for the message of a number without sleeping, for so long at most and while it may, and
+// reports whether something has come. Threads that want the processor have it meanwhile.
+func (m Mailbox) Look(number uint32, most time.Duration, may func() bool) bool {
+	w := half(m)
+	for start := time.Now(); w.Load() == number-1; yield() {
+		if !may() || time.Since(start) > most {
+			return false
+		}
+	}
+	return true
+}
+
 // Await waits for the message of a number, while that of the one before is there,
 // and copies it. After End it is backend.ErrClosed; what no writer of messages
 // leaves is backend.ErrInternal.

@@ -88,6 +88,28 @@ func TestMailboxSleeps(t *testing.T) {
 	}
 }
 
+// TestMailboxLooks: a look finds a message that comes meanwhile, and ends after its time or when it
+// may not go on.
+func TestMailboxLooks(t *testing.T) {
+	to, from := mailboxes(t, PageSize)
+	always := func() bool { return true }
+	start := time.Now()
+	if from.Look(1, time.Millisecond, always) || time.Since(start) < time.Millisecond {
+		t.Errorf("a look of 1 ms has ended after %v", time.Since(start))
+	}
+	looks := 0
+	if from.Look(1, time.Minute, func() bool { looks++; return looks < 100 }) || looks != 100 {
+		t.Errorf("it went on for %d looks", looks)
+	}
+	go func() {
+		time.Sleep(time.Millisecond)
+		to.Post(1, nil)
+	}()
+	if !from.Look(1, time.Minute, always) {
+		t.Error("it has not found the message")
+	}
+}
+
 // TestMailboxEnds: the end of a context ends a wait, whenever it comes, and nothing
 // that a broken writer leaves is believed.
 func TestMailboxEnds(t *testing.T) {
