@@ -20,7 +20,7 @@ import (
 // lane of the process looks for its next call for a while before it sleeps, where there are
 // processors for it and no lane computes.
 const (
-	awakeFor       = time.Millisecond
+	awakeFor       = 5 * time.Millisecond // as long as a backend leaves what it computed with
 	leastToBeAwake = 4 // processors
 )
 

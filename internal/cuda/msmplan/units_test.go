@@ -6,7 +6,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// TestUnitPlans: digits modulo six units are planned on BN254 G1 from 2^20 points on, for bases
+// TestUnitPlans: digits modulo six units are planned on BN254 G1 from 2^21 points on, for bases
 // whose scalars look random, where a card's table has their time; and nowhere else.
 func TestUnitPlans(t *testing.T) {
 	planned := func(c backend.Curve, g backend.Group, logN int, change func(*Input)) bool {
@@ -29,7 +29,7 @@ func TestUnitPlans(t *testing.T) {
 	}
 	as := func(*Input) {}
 	for logN := 16; logN <= 26; logN++ {
-		if got := planned(backend.BN254, backend.G1, logN, as); got != (logN >= 20) {
+		if got := planned(backend.BN254, backend.G1, logN, as); got != (logN >= 21) {
 			t.Errorf("2^%d: %v", logN, got)
 		}
 		if planned(backend.BN254, backend.G1, logN, func(in *Input) { in.Uniform = false }) {
@@ -40,7 +40,7 @@ func TestUnitPlans(t *testing.T) {
 		}
 	}
 	for _, of := range backend.CurveGroups() {
-		if (of.Curve != backend.BN254 || of.Group != backend.G1) && planned(of.Curve, of.Group, 20, as) {
+		if (of.Curve != backend.BN254 || of.Group != backend.G1) && planned(of.Curve, of.Group, 22, as) {
 			t.Errorf("%v %v has them", of.Curve, of.Group)
 		}
 	}
