@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "af2cbc6eb1d53b375d92e87122887f39da04fb2f274c3fb5e3e8e8ee38c98451"
+const digest = "35a36389875a6997dbaeb78dd44c9667401b6da864cdca9854b9cc0e90f744bc"

@@ -186,7 +186,8 @@ func multiples(s *subject) error {
 	const n = 200
 	s = s.any()
 	return s.with(fixtures.Infinities, n, func(l *loaded) error {
-		for i, hints := range []backend.Hints{{Multiples: 1}, {Multiples: 2}, {Multiples: 3, Uniform: true}, {Multiples: 1000}, {Multiples: 1000, Uniform: true}} {
+		all := []backend.Hints{{Multiples: 1}, {Multiples: 2}, {Multiples: 3, Uniform: true}, {Multiples: 1000}, {Multiples: 1000, Uniform: true}}
+		for i, hints := range all {
 			scalars := []fixtures.Distribution{fixtures.Uniform, fixtures.Witness}[i%2]
 			id, err := s.b.LoadBases(s.ctx, backend.Bases{
 				Curve: s.curve, Group: s.group, Count: n, Bytes: l.bytes, Hints: hints,

@@ -67,7 +67,7 @@ var table = map[string]rule{
 	"backend/cuda/internal/device": {inside: []string{"backend", "internal/resident", "kernels/...",
 		"internal/cuda/driver/...", "internal/cuda/memory", "backend/cuda/internal/nvml"}, never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/internal/nvml": {never: []string{goPlugin, gnarkCrypto}},
-	"internal/cuda/msmplan": {inside: []string{"backend", "internal/cuda/driver", "internal/layout", "kernels/..."},
+	"internal/cuda/msmplan": {inside: []string{"backend", "internal/cuda/driver", "internal/eisenstein", "internal/layout", "kernels/..."},
 		outside: []string{}, never: []string{goPlugin}},
 	"internal/cuda/driver": {inside: []string{"backend", "internal/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"plugin": {inside: []string{"backend", "internal/resident", "internal/build", "internal/trust", "plugin/internal/..."}, never: []string{
@@ -111,7 +111,8 @@ var table = map[string]rule{
 	"internal/known/sum": {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}},
 	"internal/known": {inside: []string{"backend", "backend/cpu", "engine", "internal/layout", "internal/known/sum"},
 		outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"internal/curves": {inside: []string{"backend", "internal/layout"}, outside: []string{gnarkCrypto},
+	"internal/eisenstein": {inside: []string{}, outside: []string{}},
+	"internal/curves": {inside: []string{"backend", "internal/eisenstein", "internal/layout"}, outside: []string{gnarkCrypto},
 		never: beyondMSMs},
 	"kernels":                 {inside: []string{"kernels/..."}, never: []string{cu, goPlugin}},
 	"kernels/internal/oracle": {inside: []string{"backend", "internal/curves"}, outside: []string{}, never: []string{cu, goPlugin}},

@@ -102,7 +102,8 @@ func newRest() [len(basics)]Curve {
 			0,
 			newGroup(first(bw6761.Generators), (*bw6761.G1Jac).MultiExp, (*bw6761.G1Affine).Bytes,
 				(*bw6761.G1Affine).RawBytes, decoder761, bw6761.BatchJacobianToAffineG1, nil),
-			newGroup(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp, (*bw6761.G2Affine).Bytes, (*bw6761.G2Affine).RawBytes, decoder761, nil, nil),
+			newGroup(second(bw6761.Generators), (*bw6761.G2Jac).MultiExp, (*bw6761.G2Affine).Bytes, (*bw6761.G2Affine).RawBytes, decoder761,
+				nil, nil),
 			newField[fr761.Element](fr761.Modulus(), 15),
 		},
 	}

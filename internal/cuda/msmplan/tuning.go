@@ -55,7 +55,7 @@ type Costs struct {
 	Affine   float64 `json:"affine_additions,omitempty"` // the same, one entry of a task after the other; 0 where that loses
 	Invert   float64 `json:"invert_ns,omitempty"`        // what a level of pairs takes beside, inverses and launches
 	Quad     float64 `json:"quad_additions,omitempty"`   // an addition by four threads where few wait for it, in additions; 0 where it loses
-	Units    float64 `json:"units_ns,omitempty"`         // what digits modulo six units take more, a scalar; 0 where there are none, or they lose
+	Units    float64 `json:"units_ns,omitempty"`         // what digits modulo six units take more, a scalar; 0 where they lose
 	Step     float64 `json:"step_ns,omitempty"`          // what a step of affine sums takes beside: an inverse that a block waits for
 
 	Overlap    int `json:"overlap_points"`  // from which the copy is worth hiding

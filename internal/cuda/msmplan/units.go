@@ -19,14 +19,12 @@ const leastUnits = 1 << 21
 // radices lists the ways to cut the scalars into digits modulo six units, for which there are
 // kernels and which the card's table does not rule out. Small scalars lose by them.
 func (in *Input) radices() []eisenstein.Radix {
-	if _, ok := kernel.ForUnits(in.Curve.String(), Units.Of(in.Group.String())); !ok || !in.Uniform || in.Params.Units == 0 || in.Params.Window != 0 {
+	w := in.Params.UnitWindows
+	_, can := kernel.ForUnits(in.Curve.String(), Units.Of(in.Group.String()))
+	if !can || !in.Uniform || in.Params.Units == 0 || in.Params.Window != 0 || w == 0 && in.Count < leastUnits {
 		return nil
 	}
-	all, w := eisenstein.Radices(), in.Params.UnitWindows
-	if w == 0 && in.Count < leastUnits {
-		return nil
-	}
-	return slices.DeleteFunc(all, func(r eisenstein.Radix) bool { return w != 0 && r.Windows != w })
+	return slices.DeleteFunc(eisenstein.Radices(), func(r eisenstein.Radix) bool { return w != 0 && r.Windows != w })
 }
 
 // unitMultiples returns the multiples of all bases of an input for digits to a radix.

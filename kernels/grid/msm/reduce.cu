@@ -52,7 +52,7 @@ PIPPIN_KERNEL((128), reduce)(uint32_t* buckets, uint64_t log_buckets, uint64_t l
   const uint64_t node = down_columns(t, log_nodes, radix ? bits : 0);
   uint32_t* at = buckets + (((uint64_t)blockIdx.y << log_buckets) + (node << log_m)) * sum_words;
   int64_t count = 1ll << log_m;
-  if (radix) {
+  if (in_rows && radix) {
     const int64_t m = (int64_t)radix, b = (int64_t)(node << log_m >> bits), before = (int64_t)(node << log_m & ((1ull << bits) - 1));
     const int64_t most = (m - b) / 2 < m - 2 * b ? (m - b) / 2 : m - 2 * b;  // 2a + b <= m, a + 2b <= m
     count = most - before < count ? most - before : count;

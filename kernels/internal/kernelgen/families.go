@@ -66,9 +66,11 @@ var (
 		instances: []instance{perGroup()[1], perGroup()[4]}}
 	// digits are the ways to cut a curve's scalars.
 	digits = axis{name: "Curve", doc: "one curve's scalars, or digits of them modulo six units", key: []string{"curve"},
-		instances: append(perCurve(), instance{"bn254_units", []string{"PIPPIN_FOR=bn254_units", "PIPPIN_CURVE=bn254", "PIPPIN_UNITS=bn254_units"}})}
+		instances: append(perCurve(), instance{"bn254_units",
+			[]string{"PIPPIN_FOR=bn254_units", "PIPPIN_CURVE=bn254", "PIPPIN_UNITS=bn254_units"}})}
 	// units are the groups whose points have a form for such digits.
-	units = axis{name: "Units", doc: "one group with digits modulo six units", key: []string{"curve", "group"}, instances: []instance{withUnits}}
+	units = axis{name: "Units", doc: "one group with digits modulo six units", key: []string{"curve", "group"},
+		instances: []instance{withUnits}}
 	// small are the groups of which small MSMs have a kernel of their own.
 	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own",
 		key: []string{"curve", "group"}, instances: []instance{perGroup()[0], perGroup()[4], edwards}}
@@ -163,7 +165,11 @@ func perPass() (is []instance) {
 func perGroup() (is []instance) {
 	for _, c := range curves {
 		for _, g := range []string{"g1", "g2"} {
-			is = append(is, instance{c + "_" + g, []string{"PIPPIN_FOR=" + c + "_" + g, "PIPPIN_CURVE=" + c, "PIPPIN_GROUP=" + g}})
+			i := instance{c + "_" + g, []string{"PIPPIN_FOR=" + c + "_" + g, "PIPPIN_CURVE=" + c, "PIPPIN_GROUP=" + g}}
+			if i.name == sameSums[withUnits.name] {
+				i.defines = append(i.defines, "PIPPIN_ROWS=1")
+			}
+			is = append(is, i)
 		}
 	}
 	return append(is, edwards, withUnits)

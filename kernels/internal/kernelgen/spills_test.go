@@ -12,6 +12,7 @@ var spills = []struct {
 	{"registers are bounded so that two blocks share a multiprocessor, which is worth more than a few words kept in memory", []spill{
 		{"pippin_rest_scatter", 80, 12, 12},
 		{"pippin_rest_scatter", 90, 8, 8},
+		{"pippin_bn254_g1_joins", 80, 4, 8},
 	}},
 	{"a point sum is 96 registers, the point to add 48, a product's operands and columns 97: more than the 255 there are", []spill{
 		{"pippin_bw6_761_g1_accumulate", 80, 224, 408},

@@ -82,7 +82,8 @@ func TestUnits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b := prepared(t, c, backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points, Hints: backend.Hints{Uniform: true}}, everyMultiple)
+				bases := backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points, Hints: backend.Hints{Uniform: true}}
+				b := prepared(t, c, bases, everyMultiple)
 				if !b.table.Units || b.table.Rows != radix.Windows {
 					t.Fatalf("there is %+v", b.table.Multiples)
 				}

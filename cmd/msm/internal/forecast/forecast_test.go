@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -32,6 +33,10 @@ type point struct {
 	group backend.Group
 	n     int
 	hints backend.Hints
+}
+
+func (p point) compare(q point) int {
+	return cmp.Or(p.n-q.n, p.hints.Multiples-q.hints.Multiples, strings.Compare(fmt.Sprint(p.hints), fmt.Sprint(q.hints)))
 }
 
 // tuning is that of the card that was measured.
@@ -123,7 +128,7 @@ func fitted(t *testing.T) []Card {
 			for _, prepared := range []bool{false, true} {
 				var cost, millis []float64
 				f := Fit{Curve: of.Curve.String(), Group: of.Group.String(), Prepared: prepared, From: math.MaxInt}
-				for _, p := range slices.SortedFunc(maps.Keys(all), func(p, q point) int { return cmp.Or(p.n-q.n, p.hints.Multiples-q.hints.Multiples) }) {
+				for _, p := range slices.SortedFunc(maps.Keys(all), point.compare) {
 					if p.curve != of.Curve || p.group != of.Group {
 						continue
 					}

@@ -84,7 +84,8 @@ Groth16's, which is less than its bases', is not.`
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
 	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, "+
 		"itself included: 1 is none, 0 what the backend chooses")
-	flags.BoolVar(&f.uniform, "uniform", false, "plan for bases with the hint that scalars look random; the bases of a proof have it where they do")
+	flags.BoolVar(&f.uniform, "uniform", false,
+		"plan for bases with the hint that scalars look random; the bases of a proof have it where they do")
 	cli.AddFormat(c, &f.format, cli.Formats)
 	cli.Completes(c, "curve", backend.Curves(), "all")
 	cli.Completes(c, "group", backend.Groups(), "all")
