@@ -43,13 +43,14 @@ func parts() []part {
 	}
 	ps = append(ps,
 		part{"direct", "msm", `^TestDirect$/infinities`, "TestDirect", nil},
+		part{"units", "msm", `^TestUnits$/^1536$/infinities`, "TestUnits", nil},
 		part{"affine", "msm", `^TestAffineSums$/repeated`, "TestAffineSums", nil})
 	for _, c := range curves[1:] {
 		ps = append(ps, part{"pairs " + c, "msm", `^TestPairs$/^` + c + `.*repeated`, "TestPairs", nil})
 	}
 	const numbers = `^Test(LongAddition|LongAdditionLooksBack|Powers|GroupedResidues|GroupedPowers|BinaryFields)$`
 	return append(ps,
-		part{"kernels msm", "grid", `^Test(Planes|Sort|BadScalars)$`, "TestPlanes", nil},
+		part{"kernels msm", "grid", `^Test(Planes|Sort|BadScalars|UnitDigits)$`, "TestPlanes", nil},
 		part{"kernels number", "grid", numbers, "TestBinaryFields", nil},
 		part{"kernels short", "grid", `^TestShortFields$`, "TestShortFields", nil},
 		part{"kernels memory", "grid", `^TestOverwrite$`, "TestOverwrite", []string{"-instrumented"}})
