@@ -12,9 +12,9 @@ import (
 // units.cuh's unit_elements.
 const unitElements = 4
 
-// leastUnits is from how many bases on digits modulo six units gain: on an H200 1 % at 2^20, which
-// is not worth twice the memory, 2 to 4 at 2^21 and 2^22, and 6 from there on.
-const leastUnits = 1 << 21
+// leastUnits is from how many bases on digits modulo six units gain what twice the memory is worth:
+// on an H200 nothing at 2^21, 1 to 3 % at 2^22 and 6 from 2^23 on.
+const leastUnits = 3 << 21
 
 // radices lists the ways to cut the scalars into digits modulo six units, for which there are
 // kernels and which the card's table does not rule out. Small scalars lose by them.

@@ -6,7 +6,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// TestUnitPlans: digits modulo six units are planned on BN254 G1 from 2^21 points on, for bases
+// TestUnitPlans: digits modulo six units are planned on BN254 G1 from 2^23 points on, for bases
 // whose scalars look random, where a card's table has their time; and nowhere else.
 func TestUnitPlans(t *testing.T) {
 	planned := func(c backend.Curve, g backend.Group, logN int, change func(*Input)) bool {
@@ -29,7 +29,7 @@ func TestUnitPlans(t *testing.T) {
 	}
 	as := func(*Input) {}
 	for logN := 16; logN <= 26; logN++ {
-		if got := planned(backend.BN254, backend.G1, logN, as); got != (logN >= 21) {
+		if got := planned(backend.BN254, backend.G1, logN, as); got != (logN >= 23) {
 			t.Errorf("2^%d: %v", logN, got)
 		}
 		if planned(backend.BN254, backend.G1, logN, func(in *Input) { in.Uniform = false }) {
@@ -40,15 +40,15 @@ func TestUnitPlans(t *testing.T) {
 		}
 	}
 	for _, of := range backend.CurveGroups() {
-		if (of.Curve != backend.BN254 || of.Group != backend.G1) && planned(of.Curve, of.Group, 22, as) {
+		if (of.Curve != backend.BN254 || of.Group != backend.G1) && planned(of.Curve, of.Group, 24, as) {
 			t.Errorf("%v %v has them", of.Curve, of.Group)
 		}
 	}
 	// Some of the bases use the same table, and other MSMs than of one set fall back to the bases.
-	in := inputOf(backend.BN254, backend.G1, 1<<21, 130<<30)
+	in := inputOf(backend.BN254, backend.G1, 1<<23, 130<<30)
 	in.Uniform = true
 	m := ChooseMultiples(in, 0, in.Memory/2)
-	for _, n := range []int{1, 1000, 1 << 18, 1<<20 + 1} {
+	for _, n := range []int{1, 1000, 1 << 20, 1<<22 + 1} {
 		some := inputOf(backend.BN254, backend.G1, n, 130<<30)
 		some.Multiples = m
 		p, err := New(some)
@@ -58,7 +58,7 @@ func TestUnitPlans(t *testing.T) {
 		if checkPlan(t, p); t.Failed() {
 			t.Fatalf("%+v", p)
 		}
-		if _, units := p.Radix(); !units && (p.Skip != 0 || p.Form() != Plain) || units && p.RowStride() != 1<<21 {
+		if _, units := p.Radix(); !units && (p.Skip != 0 || p.Form() != Plain) || units && p.RowStride() != 1<<23 {
 			t.Errorf("%d of the bases: form %q, %d skipped", n, p.Form(), p.Skip)
 		}
 	}
