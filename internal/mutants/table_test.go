@@ -4,6 +4,8 @@ package mutants
 const (
 	decide   = "engine/decide.go"
 	place    = "backend/cuda/place.go"
+	units    = "internal/cuda/msmplan/units.go"
+	digits   = "internal/eisenstein/eisenstein.go"
 	server   = "plugin/serve/server.go"
 	program  = "plugin/serve/program.go"
 	arenas   = "plugin/serve/mapped.go"
@@ -89,6 +91,16 @@ var mutants = []mutant{
 	{decide, "g.urge()", "break", "TestDeadlineOnAHungBackend"},
 	{decide, "g.fail(f.err)", "break", "TestRestartsAreCounted"},
 	{decide, "e.refuse(g, f.err)", "break", "TestRepeat"},
+
+	// Digits modulo six units: where they are planned, and their numbers.
+	{units, "w == 0 && in.Count < leastUnits", "false", "TestUnitPlans"},
+	{units, "|| !in.Uniform ||", "||", "TestUnitPlans"},
+	{units, "|| in.Params.Units == 0 ||", "||", "TestUnitPlans"},
+	{units, "units = p.Multiples.Units && p.Skip > 0", "units = p.Multiples.Units", "TestUnitPlans"},
+	{units, "Distance: in.Count, Units: true", "Distance: in.Count / 2, Units: true", "TestUnitPlans"},
+	{digits, "x, y = -y, x-y //", "x, y = y, x-y //", "TestDigits"},
+	{digits, "Lsh(big.NewInt(1), 256), one)", "Lsh(big.NewInt(1), 255), one)", "TestDigits"},
+	{digits, "of(new(big.Int).Add(s.A, s.B))", "of(s.A)", "TestDigits"},
 
 	// backend/cuda/place.go: which card computes what.
 	{place, "backend.BN254:    {2.7, 9.1},", "backend.BN254:    {9.1, 2.7},", "TestPlace"},
@@ -229,6 +241,9 @@ var mutants = []mutant{
 	{arenas, "\t\t\t\tif l.file != nil {\n\t\t\t\t\t_ = in.counted(-1)\n\t\t\t\t}\n", "", "TestFilesCount"},
 
 	// plugin/serve/lane.go: small calls.
+	{lane, "if !idle() || !a.looking.CompareAndSwap(false, true) {", "if !a.looking.CompareAndSwap(false, true) {", "TestLooksForCalls"},
+	{lane, "if !idle() || !a.looking.CompareAndSwap(false, true) {", "if !idle() {", "TestLooksForCalls"},
+	{lane, "defer a.looking.Store(false)", "", "TestLooksForCalls"},
 	{lane, "if s.lanes.Add(1) > wire.MaxLanes {", "if s.lanes.Add(1) > 1<<20 {", "TestLaneRefuses"},
 	{lane, "len(calls) != wire.LaneBytes || len(answers) != wire.LaneBytes", "len(answers) != wire.LaneBytes", "TestLaneRefuses"},
 	{lane, "len(calls) != wire.LaneBytes || len(answers) != wire.LaneBytes", "len(calls) != wire.LaneBytes", "TestLaneRefuses"},

@@ -60,6 +60,8 @@ func TestUnitPlans(t *testing.T) {
 		}
 		if _, units := p.Radix(); !units && (p.Skip != 0 || p.Form() != Plain) || units && p.RowStride() != 1<<23 {
 			t.Errorf("%d of the bases: form %q, %d skipped", n, p.Form(), p.Skip)
+		} else if units != (n >= 1<<20) {
+			t.Errorf("%d of the bases: digits modulo six units is %v", n, units)
 		}
 	}
 }
