@@ -21,7 +21,7 @@ import (
 // processors for it and no lane computes.
 const (
 	awakeFor       = 5 * time.Millisecond // as long as a backend leaves what it computed with
-	leastToBeAwake = 4 // processors
+	leastToBeAwake = 4                    // processors
 )
 
 // alert is the lanes of the process as staying awake needs them.
