@@ -25,6 +25,7 @@ func socketpair() (ours, theirs *os.File, _ error)    { return nil, nil, unsuppo
 func rights(*os.File) []byte                          { return nil }
 func futexWait(*atomic.Uint32, uint32, time.Duration) {}
 func futexWake(*atomic.Uint32)                        {}
+func yield()                                          {}
 func parseRights([]byte) ([]*os.File, error)          { return nil, unsupported() }
 
 const truncated = 0
