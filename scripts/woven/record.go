@@ -32,8 +32,8 @@ type head struct {
 // linked are what weaves and what is linked into programs, as git takes paths.
 var linked = []string{
 	"go.mod", "weave", "cmd/internal/weave", "msm", "engine", "plugin", ":(glob)backend/*.go", "backend/cpu",
-	"internal/build", "internal/curves", "internal/eisenstein", "internal/extent", "internal/files", "internal/gf2", "internal/inuse", "internal/keyparts",
-	"internal/known/sum", "internal/layout", "internal/opener", "internal/resident", "internal/trust",
+	"internal/build", "internal/curves", "internal/eisenstein", "internal/extent", "internal/files", "internal/gf2", "internal/inuse",
+	"internal/keyparts", "internal/known/sum", "internal/layout", "internal/opener", "internal/resident", "internal/trust",
 	":(glob)prover/groth16/*.go", "prover/plonk", "prover/internal", "vector",
 }
 
