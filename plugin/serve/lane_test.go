@@ -128,7 +128,7 @@ func laneRefused(h *byHand, r *proto.LaneRequest) error {
 }
 
 // TestLooksForCalls: a lane finds a call that has come and stops looking after a while; it does not
-// look while a lane computes or another one looks, and stops when one begins to compute.
+// look while a lane computes or another one looks.
 func TestLooksForCalls(t *testing.T) {
 	a, err := shm.NewArena(wire.LaneBytes)
 	if err != nil {

@@ -50,7 +50,7 @@ func (p *Plan) layOut() {
 		}
 	}
 	l.Slots = l.Take(p.PointBytes() * p.splitSlots())
-	l.Buckets = l.Take(p.PointBytes() * int64(p.AllSets()) << p.BucketBits())
+	l.Buckets = l.Take(p.PointBytes() * p.places())
 	if p.Levels > 0 {
 		l.Pairs = p.layOutPairs(&l.Layout)
 	}

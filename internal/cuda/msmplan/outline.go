@@ -40,11 +40,12 @@ func Outlined(of Tuning, curve backend.Curve, group backend.Group, count int, hi
 		return Outline{}, fmt.Errorf("%w: no MSM of %d points on %v %v", backend.ErrInvalidInput, count, curve, group)
 	}
 	bases := int64(count) * int64(curve.PointBytes(group))
-	in := Input{Curve: curve, Group: group, Count: count, Memory: memory - bases, Params: of.Params(curve, group, count)}
+	in := Input{
+		Curve: curve, Group: group, Count: count, Uniform: hints.Uniform, Memory: memory - bases, Params: of.Params(curve, group, count),
+	}
 	p, err := New(in)
 	resident := err == nil
 	var m Multiples
-	in.Uniform = hints.Uniform
 	most := hints.Multiples
 	if resident && most != 1 && (most > 0 || count >= LeastPrepared) {
 		room := in.Memory

@@ -69,13 +69,17 @@ func (p *Plan) Form() Form {
 // BucketBits returns the logarithm of the buckets of a set.
 func (p *Plan) BucketBits() int { return p.Width - 1 }
 
+// places returns how many sums the memory of all sets' buckets has room for. The reduction leaves
+// its own there, beyond the last bucket too.
+func (p *Plan) places() int64 { return int64(p.AllSets()) << p.BucketBits() }
+
 // BucketCount returns the buckets of all sets. Modulo six units it returns the places for them, up
 // to the last one that a digit can have.
 func (p *Plan) BucketCount() int64 {
 	if p.Direct {
 		return 0
 	}
-	all := int64(p.AllSets()) << p.BucketBits()
+	all := p.places()
 	if r, ok := p.Radix(); ok {
 		all -= int64(1<<r.Bits-r.M/2) << r.Bits
 	}

@@ -44,7 +44,7 @@ func TestUnitPlans(t *testing.T) {
 			t.Errorf("%v %v has them", of.Curve, of.Group)
 		}
 	}
-	// Some of the bases use the same table, and other MSMs than of one set fall back to the bases.
+	// MSMs over many of the bases use the same table, and those over few the bases themselves.
 	in := inputOf(backend.BN254, backend.G1, 1<<23, 130<<30)
 	in.Uniform = true
 	m := ChooseMultiples(in, 0, in.Memory/2)
