@@ -441,6 +441,7 @@ func (e *Engine) counted() (st Stats, open []backend.Backend) {
 	spaces := map[string]int64{}
 	for g := range e.generations {
 		st.Sessions += len(g.sessions)
+		spaces[g.slot.name] += g.kept.bytes
 		for s := range g.sessions {
 			spaces[g.slot.name] += s.bytes()
 		}

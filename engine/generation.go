@@ -45,6 +45,7 @@ type generation struct {
 	retiredAt time.Time
 	// sessions are those with memory in the backend.
 	sessions map[*Session]struct{}
+	kept     keptSpaces
 
 	mu       sync.Mutex
 	ids      map[*Bases]*residence
@@ -146,6 +147,7 @@ func (g *generation) tend() {
 	g.e.mu.Lock()
 	delete(g.e.generations, g)
 	clear(g.sessions)
+	g.kept = keptSpaces{}
 	g.e.mu.Unlock()
 	g.forgetAll()
 	close(g.closed)

@@ -13,6 +13,8 @@ type Space struct {
 	backend.Elements // zero at the beginning
 	// Numbers are the operations that the backend must have. They are for a session of words.
 	Numbers []backend.NumberOp
+	// Keep keeps the memory for another session when this one is closed; nil gives it back.
+	Keep *Kept
 	// Check refuses wrong elements among those that a program computed and answers; nil refuses
 	// nothing.
 	Check func(elements []byte) error
@@ -37,6 +39,7 @@ type Session struct {
 
 	// Under Engine.mu:
 	closed bool
+	unsure bool  // a program failed while the session was open: its memory is not kept
 	broken error // why a program failed that was not at fault itself
 }
 
@@ -149,9 +152,15 @@ func (g *generation) open(ctx context.Context, space Space, held bool) (_ *Sessi
 		return nil, fmt.Errorf("%w: backend %s has no programs", backend.ErrUnsupported, g.slot.name)
 	}
 	s := &Session{e: g.e, g: g, space: space, held: held}
-	s.id, err = on(ctx, g, func(ctx context.Context, _ backend.Backend) (backend.SpaceID, error) {
-		return v.NewSpace(ctx, space.Element, space.Count)
-	})
+	var kept bool
+	if s.id, kept = g.takeKept(space); !kept {
+		take := func(ctx context.Context, _ backend.Backend) (backend.SpaceID, error) {
+			return v.NewSpace(ctx, space.Element, space.Count)
+		}
+		if s.id, err = on(ctx, g, take); errors.Is(err, backend.ErrOutOfMemory) && g.freeKept() {
+			s.id, err = on(ctx, g, take)
+		}
+	}
 	if errors.Is(err, backend.ErrOutOfMemory) {
 		err = fmt.Errorf("%d %v, %d bytes, beside %s: %w", space.Count, space.Element, s.bytes(), g.contents(), err)
 	}
@@ -168,7 +177,7 @@ func (g *generation) open(ctx context.Context, space Space, held bool) (_ *Sessi
 func (g *generation) contents() string {
 	g.e.mu.Lock()
 	defer g.e.mu.Unlock()
-	var spaces int64
+	spaces := g.kept.bytes
 	for s := range g.sessions {
 		spaces += s.bytes()
 	}
@@ -179,7 +188,9 @@ func (g *generation) contents() string {
 	return has
 }
 
-func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Element.Bytes()) }
+func (s *Session) bytes() int64 { return s.space.bytes() }
+
+func (sp *Space) bytes() int64 { return int64(sp.Count) * int64(sp.Element.Bytes()) }
 
 // none reports whether s is nil or a zero value, which OpenSession did not make.
 func (s *Session) none() bool { return s == nil || s.e == nil }
@@ -375,6 +386,7 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	}
 	if err := p.run(ctx, steps); err != nil {
 		s.e.count(s.g.slot.name, func(c *BackendStats) { c.Broken++ })
+		s.g.distrust()
 		return nil, s.settle(ctx, err)
 	}
 	s.e.mu.Lock()
@@ -421,19 +433,23 @@ func (s *Session) end() bool {
 	_, there := g.sessions[s]
 	delete(g.sessions, s)
 	s.closed = true
-	return there && g.ctx.Err() == nil && g.enterLocked()
+	return there && g.ctx.Err() == nil && !g.keepLocked(s) && g.enterLocked()
 }
 
 // free wipes the memory and gives it back.
 func (s *Session) free() error {
-	g := s.g
-	defer g.leave()
-	defer g.roomier()
+	defer s.g.leave()
+	defer s.g.roomier()
+	return s.g.freeSpace(s.id)
+}
+
+// freeSpace wipes memory and gives it back.
+func (g *generation) freeSpace(id backend.SpaceID) error {
 	v, _ := backend.As[backend.Programs](g.b)
 	err := limited(closeLimit, func(ctx context.Context) error {
 		ctx, stop := g.bind(ctx)
 		defer stop()
-		return v.FreeSpace(ctx, s.id)
+		return v.FreeSpace(ctx, id)
 	})
 	switch backend.FaultOf(err) {
 	case backend.FaultNone, backend.FaultGone, backend.FaultContext:

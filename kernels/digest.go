@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "35a36389875a6997dbaeb78dd44c9667401b6da864cdca9854b9cc0e90f744bc"
+const digest = "b92fadfe9ffd2d8b3ca8ce601a51cfd1a63672c16593a57d3bebff582e2bb29e"

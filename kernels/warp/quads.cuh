@@ -61,6 +61,28 @@ struct xyzz_quad {
     return sum;
   }
 
+  // 2 a. Cost: 3M, one after the other.
+  //
+  //   lane     0            1            2         3
+  //   t        x^2          v = (2y)^2   .         .
+  //   u        m^2          w = 2y v     zz v      s = x v      m = 3 t0
+  //   v        m (s - x)    w y          .         zzz w        x = u0 - 2s, y = v0 - v1
+  static __device__ __forceinline__ elem dbl(const elem& a, uint32_t lane) {
+    const uint32_t quad = lane - lane % 4;
+    const bool odd = (lane & 1) != 0, high = (lane & 2) != 0;
+    const elem twice = F::dbl(a), t = F::sqr(F::select(odd, twice, a));
+    const elem v = object_from(t, quad + 1), x = object_from(a, quad), m = F::add(F::dbl(t), t);
+    const elem u = F::mul(F::select(high, F::select(odd, x, a), F::select(odd, twice, m)), F::select(high || odd, v, m));
+    const elem s = object_from(u, quad + 3), w = object_from(u, quad + 1), new_x = F::sub(u, F::dbl(s));
+    const elem r = F::mul(F::select(odd, a, m), F::select(odd, w, F::sub(s, new_x))), other = object_from(r, quad);
+    return F::select(high, F::select(odd, r, u), F::select(odd, F::sub(other, r), new_x));
+  }
+
+  // The Jacobian coordinates of a sum, with z = zz: x zz, y zzz, zz; lane 3 has none. Cost: M.
+  static __device__ __forceinline__ elem to_jacobian(const elem& a, uint32_t lane) {
+    return F::select((lane & 2) != 0, a, F::mul(a, object_from(a, lane ^ 2)));
+  }
+
   // All coordinates of a sum. Cost: 4 elements of shuffles.
   static __device__ __forceinline__ xyzz<Cold> whole(const elem& a, uint32_t lane) {
     const uint32_t quad = lane - lane % 4;
@@ -70,7 +92,7 @@ struct xyzz_quad {
  private:
   // It happens when sums repeat, and every lane computes all of it.
   PIPPIN_CALLED static elem doubled(const elem a, uint32_t lane) {
-    const xyzz<Cold> s = dbl(whole(a, lane));
+    const xyzz<Cold> s = pippin::dbl(whole(a, lane));
     const uint32_t k = lane % 4;
     return F::select((k & 2) != 0, F::select((k & 1) != 0, s.zzz, s.zz), F::select((k & 1) != 0, s.y, s.x));
   }

@@ -70,6 +70,7 @@ type Multiproofs[P, S any] struct {
 	// direct tells that a few polynomials are computed without transforms of points.
 	direct func() bool
 	most   int // polynomials that a program computes
+	memory *engine.Kept
 	at     *resident.Vectors[*multiSpaces, *multiTable]
 	closed atomic.Bool // load makes nothing resident any more
 }
@@ -124,7 +125,7 @@ func (t *field[P, S]) loadMulti(ctx context.Context, e *engine.Engine, key []P, 
 	if err != nil {
 		return nil, err
 	}
-	m := &Multiproofs[P, S]{field: t, Cosets: c, form: f, engine: e, end: end, at: resident.NewVectors[*multiSpaces, *multiTable]()}
+	m := &Multiproofs[P, S]{field: t, Cosets: c, form: f, engine: e, end: end, memory: e.Keep(), at: resident.NewVectors[*multiSpaces, *multiTable]()}
 	m.most = max(1, mostTogether/c.Coefficients)
 	m.direct = func() bool { i := e.Info(); return !i.InProcess && i.Name != cpu }
 	if err := m.build(ctx, key, factor); err != nil {
@@ -141,7 +142,7 @@ const cpu = "cpu"
 // twice is no error.
 func (m *Multiproofs[P, S]) Close() error {
 	m.closed.Store(true)
-	return errors.Join(m.at.Close(), m.end())
+	return errors.Join(m.at.Close(), m.memory.Close(), m.end())
 }
 
 // The method. Let f be the polynomial of n coefficients, l the size of a coset, k = n/l,
@@ -392,7 +393,7 @@ type multiCall struct {
 // twice as many elements as a polynomial has coefficients, and take gets the second half of the values.
 func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*multiCall), take func(values, proofs []byte) error) error {
 	n, k, c := m.Coefficients, m.parts(), m.count()
-	points := backend.Elements{Element: m.point(), Count: batch * (2*k + c)}
+	points := engine.Space{Elements: backend.Elements{Element: m.point(), Count: batch * (2*k + c)}, Keep: m.memory}
 	v, err := m.root(uint64(2 * k))
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
@@ -402,7 +403,7 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 	if batch > 1 && batch < few {
 		matrix = batch*size + backend.IndexElements(m.g1.Group.Curve(), batch*size)
 	}
-	_, err = m.engine.Repeat(ctx, engine.Space{Elements: points}, func(ctx context.Context, s *engine.Session) (err error) {
+	_, err = m.engine.Repeat(ctx, points, func(ctx context.Context, s *engine.Session) (err error) {
 		scalars, err := s.BesideOf(ctx, backend.Elements{Element: m.scalar(), Count: batch*(6*n+m.Domain) + matrix})
 		if err != nil {
 			return err
@@ -445,11 +446,17 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 			m.byTransforms(call, t, sums, m.fr.Inverse(v))
 		}
 		call.add(backend.Read{Src: values.Dst}, backend.Read{Src: call.proofs, Encoding: m.encoding})
+		last := len(call.steps) - 1
+		// The memory is kept.
+		none := make([]byte, m.scalar().Bytes())
+		call.add(
+			backend.Powers{Dst: span(scalars, 0, scalars.Len()), First: none, Ratio: none},
+			write(span(s, 0, s.Len()), make([]byte, s.Len()*m.point().Bytes())),
+		)
 		out, err := s.Run(ctx, call.steps)
 		if err != nil {
 			return err
 		}
-		last := len(out) - 1
 		defer clear(out[last-1])
 		proofs := out[last]
 		if byMatrix && batch > 1 {

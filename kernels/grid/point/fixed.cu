@@ -64,13 +64,7 @@ PIPPIN_KERNEL((128, loop_blocks), fixed)
     }
     if (digit == 0) continue;
     const affine<F> p = neg_if(minus, load_affine<F>(table + (w * most + digit - 1) * affine_words));
-    add_to(sum, p, [&] {
-      const affine<cold_field> same = {p.x, p.y};
-      jacobian<cold_field> twice;
-      double_of(twice, same);
-      const auto zz = F::sqr(twice.z);
-      sum = {twice.x, twice.y, zz, F::mul(zz, twice.z)};
-    });
+    add_in_loop(sum, p);
   }
   store_raw(to + k * jacobian_words, is_infinity(sum) ? jacobian_infinity<F>() : to_jacobian(sum));
 }

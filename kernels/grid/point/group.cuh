@@ -41,6 +41,7 @@ __device__ __forceinline__ void store_raw(uint32_t* dst, const jacobian<F>& p) {
 PIPPIN_CALLED void double_of(jacobian<cold_field>& r, const affine<cold_field>& p) {
   r = dbl(jacobian<cold_field>{p.x, p.y, cold_field::one()});
 }
+PIPPIN_CALLED void double_of(xyzz<cold_field>& r, const affine<cold_field>& p) { r = dbl(p); }
 
 // a += b, b not infinity. Equal points, opposite points and a = infinity are right.
 // Cost: 8M + 3S.
@@ -65,6 +66,17 @@ __device__ __forceinline__ void add_in_loop(jacobian<F>& a, const affine<F>& b) 
     return;
   }
   a = detail::add_jacobian_tail<F>(a.x, a.y, h, r, a.z);
+}
+
+// a += b. Cost: 8M + 2S.
+template <class F>
+__device__ __forceinline__ void add_in_loop(xyzz<F>& a, const affine<F>& b) {
+  add_to(a, b, [&] {
+    const affine<cold_field> same = {b.x, b.y};
+    xyzz<cold_field> twice;
+    double_of(twice, same);
+    a = {twice.x, twice.y, twice.zz, twice.zzz};
+  });
 }
 
 // a + b, complete, as a call. Cost: 12M + 4S.

@@ -8,6 +8,7 @@ import "github.com/pippin-zk/pippin/kernels"
 // The numbers of layout.cuh.
 const (
 	JacobianElements = 3
+	SumElements      = 4 // of a sum of a row's points, in XYZZ coordinates
 	ProductEntries   = 8 // multiples of a point in its table: 1 to 8
 	EntryElements    = 3 // of each: x, y, and what its denominator grew by
 	WindowBits       = 4 // of a digit of a product
@@ -109,11 +110,12 @@ type RowMultiples struct {
 	N       int             // uint64_t
 	To      kernels.Pointer // uint32_t*
 	Entries int             // uint64_t
+	Each    int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p RowMultiples) Words() []uint64 {
-	return []uint64{uint64(p.Points), uint64(p.N), uint64(p.To), uint64(p.Entries)}
+	return []uint64{uint64(p.Points), uint64(p.N), uint64(p.To), uint64(p.Entries), uint64(p.Each)}
 }
 
 // RowWindows is the parameters of the kernel row_windows of rows.cu.
@@ -125,6 +127,7 @@ type RowWindows struct {
 	Digits      kernels.Pointer // const uint32_t*
 	Scalars     int             // uint64_t
 	Windows     int             // uint64_t
+	Beta        kernels.Pointer // const uint32_t*
 	First       int             // uint64_t
 	FirstScalar int             // uint64_t
 	Rows        int             // uint64_t
@@ -135,22 +138,22 @@ type RowWindows struct {
 
 // Words are the parameters in the kernel's order.
 func (p RowWindows) Words() []uint64 {
-	return []uint64{uint64(p.Table), uint64(p.Entries), uint64(p.Points), uint64(p.To), uint64(p.Digits), uint64(p.Scalars), uint64(p.Windows), uint64(p.First), uint64(p.FirstScalar), uint64(p.Rows), uint64(p.Terms), uint64(p.Parts), uint64(p.Period)}
+	return []uint64{uint64(p.Table), uint64(p.Entries), uint64(p.Points), uint64(p.To), uint64(p.Digits), uint64(p.Scalars), uint64(p.Windows), uint64(p.Beta), uint64(p.First), uint64(p.FirstScalar), uint64(p.Rows), uint64(p.Terms), uint64(p.Parts), uint64(p.Period)}
 }
 
-// JoinWindows is the parameters of the kernel join_windows of rows.cu.
-type JoinWindows struct {
-	From    kernels.Pointer // const uint32_t*
-	Windows int             // uint64_t
-	Bits    int             // uint64_t
-	Beta    kernels.Pointer // const uint32_t*
-	To      kernels.Pointer // uint32_t*
-	Rows    int             // uint64_t
+// JoinSums is the parameters of the kernel join_sums of rows.cu.
+type JoinSums struct {
+	From  kernels.Pointer // const uint32_t*
+	Terms int             // uint64_t
+	Bits  int             // uint64_t
+	Last  bool            // flag
+	To    kernels.Pointer // uint32_t*
+	Count int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
-func (p JoinWindows) Words() []uint64 {
-	return []uint64{uint64(p.From), uint64(p.Windows), uint64(p.Bits), uint64(p.Beta), uint64(p.To), uint64(p.Rows)}
+func (p JoinSums) Words() []uint64 {
+	return []uint64{uint64(p.From), uint64(p.Terms), uint64(p.Bits), kernels.Flag(p.Last), uint64(p.To), uint64(p.Count)}
 }
 
 // AddRanges is the parameters of the kernel add_ranges of sums.cu.
@@ -320,7 +323,7 @@ type Group struct {
 	Fixed        kernels.Kernel[Fixed]
 	RowMultiples kernels.Kernel[RowMultiples]
 	RowWindows   kernels.Kernel[RowWindows]
-	JoinWindows  kernels.Kernel[JoinWindows]
+	JoinSums     kernels.Kernel[JoinSums]
 	AddRanges    kernels.Kernel[AddRanges]
 	SumRows      kernels.Kernel[SumRows]
 	Normalise    kernels.Kernel[Normalise]
@@ -343,10 +346,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bn254_g1_product", Symbol: "pippin_bn254_g1_product", Threads: 128, Stack: 264}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_seeds", Threads: 128, Stack: 192}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_table", Threads: 128, Stack: 192}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_fixed", Threads: 128, Stack: 176}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_fixed", Threads: 128, Stack: 192}},
 		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_row_multiples", Threads: 128, Stack: 160}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_row_windows", Threads: 128, Stack: 160}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_join_windows", Threads: 128, Stack: 192}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_row_windows", Threads: 128, Stack: 248}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_join_sums", Threads: 128}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_add_ranges", Threads: 128, Stack: 192}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_sum_rows", Threads: 128, Stack: 288}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_normalise", Threads: 128}},
@@ -361,10 +364,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bn254_g2_product", Symbol: "pippin_bn254_g2_product", Threads: 128, Stack: 568}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_seeds", Threads: 128, Stack: 384}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_table", Threads: 128, Stack: 384}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_fixed", Threads: 128, Stack: 360}},
-		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_row_multiples", Threads: 128, Stack: 320}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_row_windows", Threads: 128, Stack: 336}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_join_windows", Threads: 128, Stack: 384}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_fixed", Threads: 128, Stack: 432}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_row_multiples", Threads: 128, Stack: 360}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_row_windows", Threads: 128, Stack: 432}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_join_sums", Threads: 128}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_add_ranges", Threads: 128, Stack: 384}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_sum_rows", Threads: 128, Stack: 576}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_normalise", Threads: 128}},
@@ -379,10 +382,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_product", Symbol: "pippin_bls12_377_g1_product", Threads: 128, Stack: 440}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_seeds", Threads: 128, Stack: 288}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_table", Threads: 128, Stack: 288}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_fixed", Threads: 128, Stack: 312}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_fixed", Threads: 128, Stack: 360}},
 		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_row_multiples", Threads: 128, Stack: 240}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_row_windows", Threads: 128, Stack: 240}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_join_windows", Threads: 128, Stack: 288}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_row_windows", Threads: 128, Stack: 360}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_join_sums", Threads: 128}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_add_ranges", Threads: 128, Stack: 288}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_sum_rows", Threads: 128, Stack: 432}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_normalise", Threads: 128}},
@@ -397,10 +400,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_product", Symbol: "pippin_bls12_377_g2_product", Threads: 128, Stack: 1296}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_seeds", Threads: 128, Stack: 800}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_table", Threads: 128, Stack: 768}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_fixed", Threads: 128, Stack: 1048}},
-		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_row_multiples", Threads: 128, Stack: 928}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_row_windows", Threads: 128, Stack: 920}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_join_windows", Threads: 128, Stack: 840}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_fixed", Threads: 128, Stack: 1032}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_row_multiples", Threads: 128, Stack: 1040}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_row_windows", Threads: 128, Stack: 1168}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_join_sums", Threads: 128, Stack: 360}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_add_ranges", Threads: 128, Stack: 760}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_sum_rows", Threads: 128, Stack: 1056}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_normalise", Threads: 128, Stack: 152}},
@@ -415,10 +418,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_product", Symbol: "pippin_bls12_381_g1_product", Threads: 128, Stack: 432}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_seeds", Threads: 128, Stack: 288}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_table", Threads: 128, Stack: 288}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_fixed", Threads: 128, Stack: 304}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_fixed", Threads: 128, Stack: 352}},
 		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_row_multiples", Threads: 128, Stack: 240}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_row_windows", Threads: 128, Stack: 240}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_join_windows", Threads: 128, Stack: 288}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_row_windows", Threads: 128, Stack: 368}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_join_sums", Threads: 128}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_add_ranges", Threads: 128, Stack: 288}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_sum_rows", Threads: 128, Stack: 432}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_normalise", Threads: 128}},
@@ -433,10 +436,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_product", Symbol: "pippin_bls12_381_g2_product", Threads: 128, Stack: 1296}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_seeds", Threads: 128, Stack: 784}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_table", Threads: 128, Stack: 752}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_fixed", Threads: 128, Stack: 1048}},
-		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_row_multiples", Threads: 128, Stack: 936}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_row_windows", Threads: 128, Stack: 912}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_join_windows", Threads: 128, Stack: 840}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_fixed", Threads: 128, Stack: 1032}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_row_multiples", Threads: 128, Stack: 1056}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_row_windows", Threads: 128, Stack: 1168}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_join_sums", Threads: 128, Stack: 384}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_add_ranges", Threads: 128, Stack: 856}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_sum_rows", Threads: 128, Stack: 1136}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_normalise", Threads: 128, Stack: 184}},
@@ -451,10 +454,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_product", Symbol: "pippin_bw6_761_g1_product", Threads: 128, Stack: 1248}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_seeds", Threads: 128, Stack: 664}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_table", Threads: 128, Stack: 664}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 936}},
-		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_multiples", Threads: 128, Stack: 824}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_windows", Threads: 128, Stack: 792}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_join_windows", Threads: 128, Stack: 760}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 976}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_multiples", Threads: 128, Stack: 904}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_windows", Threads: 128, Stack: 1016}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_join_sums", Threads: 128, Stack: 240}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_add_ranges", Threads: 128, Stack: 696}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_sum_rows", Threads: 128, Stack: 984}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_normalise", Threads: 128}},
@@ -469,10 +472,10 @@ var allGroup = map[string]Group{
 		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_product", Symbol: "pippin_bw6_761_g1_product", Threads: 128, Stack: 1248}},
 		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_seeds", Threads: 128, Stack: 664}},
 		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_table", Threads: 128, Stack: 664}},
-		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 936}},
-		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_multiples", Threads: 128, Stack: 824}},
-		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_windows", Threads: 128, Stack: 792}},
-		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_join_windows", Threads: 128, Stack: 760}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 976}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_multiples", Threads: 128, Stack: 904}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_windows", Threads: 128, Stack: 1016}},
+		JoinSums:     kernels.Kernel[JoinSums]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_join_sums", Threads: 128, Stack: 240}},
 		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_add_ranges", Threads: 128, Stack: 696}},
 		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_sum_rows", Threads: 128, Stack: 984}},
 		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_normalise", Threads: 128}},

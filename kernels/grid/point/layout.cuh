@@ -9,6 +9,7 @@
 namespace pippin::grid {
 
 constexpr uint32_t jacobian_elements = 3;
+constexpr uint32_t sum_elements = 4;      // of a sum of a row's points, in XYZZ coordinates
 constexpr uint32_t product_entries = 8;   // multiples of a point in its table: 1 to 8
 constexpr uint32_t entry_elements = 3;    // of each: x, y, and what its denominator grew by
 constexpr uint32_t window_bits = 4;       // of a digit of a product

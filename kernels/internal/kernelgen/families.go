@@ -245,7 +245,7 @@ var families = []family{
 			{name: "scalars", per: curve},
 			{name: "product", per: affine, twins: bothOverFp},
 			{name: "fixed", per: affine, twins: bothOverFp},
-			{name: "rows", per: affine, twins: bothOverFp},
+			{name: "rows", per: affine, twins: bothOverFp, waits: true},
 			{name: "sums", per: affine, twins: bothOverFp},
 			{name: "check", per: affine},
 			{name: "encode", per: affine, twins: bothOverFp},

@@ -2,6 +2,7 @@ package point
 
 import (
 	"errors"
+	"math"
 
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
@@ -69,41 +70,82 @@ func (s *Multiply) queue(x *queue) error {
 	})
 }
 
-// Rows share the multiples of their points from this many terms in a row, products of a point and
-// products in all. A row computes its doublings one after the other, which takes as long as a
-// single product: a few products are quicker without sharing.
-const sharedTerms, sharedUses, sharedProducts = 4, 8, 1 << 15
+// sharedBits are the bits of the digits with which rows may share multiples of their points. Digits
+// are bytes with a sign.
+const leastSharedBits, mostSharedBits = kernel.WindowBits, 7
 
-// shared returns the bits of the digits with which rows share multiples of their points, or 0 if
-// every product is computed alone. A multiple costs 11 products of the field and 7 to become
-// affine, an addition 11. Digits are bytes with a sign.
+// shared returns the bits of the digits with which the products of rows are summed up by places, or
+// 0 if every product is computed alone, where that is shorter. A doubling is 7 products of the field
+// then, an addition 11 and a table 100, and a sum of 16 of them 16 each.
 func (s *Multiply) shared(x *queue, terms, chunk int) (bits int) {
-	products := s.Dst.Count * terms
-	uses := products / s.Src.Count
-	if s.Scalars.Count == 1 || terms < sharedTerms || terms > chunk || uses < sharedUses || products < x.sharedProducts {
+	if s.Scalars.Count == 1 || terms == 1 || terms > chunk {
 		return 0
 	}
-	const most = 7
-	least := 0
-	for w := kernel.WindowBits; w <= most; w++ {
-		cost := 18<<(w-1) + 11*uses*2*x.facts.places(w)
-		if memory := 6 * x.coordinate * int64(s.Src.Count) << (w - 1); memory <= s.Memory/2 && (bits == 0 || cost < least) {
-			bits, least = w, cost
+	products := s.Dst.Count * terms
+	least := float64(7*x.facts.nafs+21*x.facts.places(kernel.WindowBits)+100)*x.turns(products) +
+		float64(16*min(terms, 16))*x.turns((products+15)/16)
+	if x.sharing {
+		least = math.Inf(1)
+	}
+	for w := leastSharedBits; w <= mostSharedBits; w++ {
+		memory := 6 * x.coordinate * int64(s.Src.Count) << (w - 1)
+		if p := s.plan(x, s.Dst.Count, w, terms); memory <= s.Memory/2 && p.turns < least {
+			bits, least = w, p.turns
 		}
 	}
 	return bits
 }
 
+// turns returns how long a product of the field by each of so many threads takes, in times of a single
+// one: a warp alone waits for its own product for half of the time.
+func (x *queue) turns(threads int) float64 {
+	const busy = 224 // threads of a multiprocessor, whose multipliers they keep busy
+	return max(1, float64(threads)/float64(x.processors*busy))
+}
+
+// rowPlan is how rows share multiples of their points.
+type rowPlan struct {
+	entries, places int
+	each            int     // multiples of a point by a thread
+	parts           int     // threads that share the terms of a row and digit
+	turns           float64 // of a product, see turns
+}
+
+// plan plans rows with digits of so many bits. A multiple is 11 products of the field and 7 to become
+// affine, the way to the first of a thread 18 a bit at most, an addition 10. By lanes of four a sum is 4,
+// and a doubling 3.
+func (s *Multiply) plan(x *queue, rows, bits, terms int) rowPlan {
+	p := rowPlan{entries: 1 << (bits - 1), places: x.facts.places(bits)}
+	multiples, sums := math.Inf(1), math.Inf(1)
+	for each := p.entries; each > 0; each /= 2 {
+		products := 18 * each
+		if each < p.entries {
+			products += 18 * (bits - 1)
+		}
+		if turns := float64(products) * x.turns(s.Src.Count*p.entries/each); turns < multiples {
+			p.each, multiples = each, turns
+		}
+	}
+	for parts := 1; parts < 2*terms; parts *= 2 {
+		turns := 10*float64((terms+parts-1)/parts)*x.turns(rows*2*p.places*parts) + 4*float64(2*parts-1)*x.turns(4*rows*p.places)
+		if turns < sums {
+			p.parts, sums = parts, turns
+		}
+	}
+	p.turns = multiples + sums + float64((3*bits+4)*p.places)*x.turns(4*rows)
+	return p
+}
+
 // rows computes rows from a table of multiples of their points. For each digit of the scalars it
 // adds up the multiples of a row; a Horner scheme joins these sums.
 func (s *Multiply) rows(x *queue, bits, terms, chunk int) error {
-	entries := 1 << (bits - 1)
-	n := s.Src.Count * entries
+	p := s.plan(x, s.Dst.Count, bits, terms)
+	n, places, windows := s.Src.Count*p.entries, p.places, 2*p.places
 	table := x.take(int64(n) * 2 * x.coordinate)
 	used := x.used
 	sums := x.jacobians(n)
 	if err := errors.Join(
-		launch(x, &x.rowMultiples, s.Src.Count, kernel.RowMultiples{Points: s.Src.At, N: s.Src.Count, To: sums, Entries: entries}),
+		launch(x, &x.rowMultiples, n/p.each, kernel.RowMultiples{Points: s.Src.At, N: s.Src.Count, To: sums, Entries: p.entries, Each: p.each}),
 		x.affine(sums, table, n, 0),
 	); err != nil {
 		return err
@@ -113,7 +155,6 @@ func (s *Multiply) rows(x *queue, bits, terms, chunk int) error {
 	if err != nil {
 		return err
 	}
-	windows := 2 * x.facts.places(bits)
 	// After period rows the points of the first one come again, if that row begins where a row of
 	// points does.
 	period := max(s.Src.Count/terms, 1)
@@ -122,27 +163,21 @@ func (s *Multiply) rows(x *queue, bits, terms, chunk int) error {
 		if err != nil {
 			return err
 		}
-		// Enough threads for the card, each with as many terms as are left for it.
-		const threads = 1024
-		parts := min(max(x.processors*threads/(n*windows), 1), (terms+sharedTerms-1)/sharedTerms)
 		every := period
 		if n%period != 0 {
 			every = n
 		}
-		sums := x.jacobians(n * windows * parts)
-		if err := launch(x, &x.rowWindows, n*windows*parts, kernel.RowWindows{
-			Table: table, Entries: entries, Points: s.Src.Count, To: sums, Digits: d.at, Scalars: d.scalars, Windows: windows,
-			First: row * terms, FirstScalar: firstScalar, Rows: n, Terms: terms, Parts: parts, Period: every,
-		}); err != nil {
-			return err
-		}
-		if sums, err = x.sum(sums, n*windows*parts, 0, true, n*windows, parts); err != nil {
-			return err
-		}
-		to := x.jacobians(n)
-		if err := launch(x, &x.joinWindows, n, kernel.JoinWindows{
-			From: sums, Windows: windows, Bits: bits, Beta: x.fact(x.Resources, x.facts.beta), To: to, Rows: n,
-		}); err != nil {
+		parts := s.plan(x, n, bits, terms).parts
+		ofParts, ofPlaces, to := x.sums(n*windows*parts), x.sums(n*places), x.jacobians(n)
+		if err := errors.Join(
+			launch(x, &x.rowWindows, n*windows*parts, kernel.RowWindows{
+				Table: table, Entries: p.entries, Points: s.Src.Count, To: ofParts, Digits: d.at, Scalars: d.scalars, Windows: windows,
+				Beta:  x.fact(x.Resources, x.facts.beta),
+				First: row * terms, FirstScalar: firstScalar, Rows: n, Terms: terms, Parts: parts, Period: every,
+			}),
+			launch(x, &x.joinSums, 4*n*places, kernel.JoinSums{From: ofParts, Terms: 2 * parts, To: ofPlaces, Count: n * places}),
+			launch(x, &x.joinSums, 4*n, kernel.JoinSums{From: ofPlaces, Terms: places, Bits: bits, Last: true, To: to, Count: n}),
+		); err != nil {
 			return err
 		}
 		return s.store(x, to, row, n, n*terms)

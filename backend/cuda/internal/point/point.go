@@ -14,14 +14,14 @@ import (
 // Group is a group on one card. Its methods are called within a turn, which bounds who may call
 // them at the same time.
 type Group struct {
-	of             backend.Element
-	facts          *facts
-	coordinate     int64 // bytes
-	scalar         int64
-	scalarBits     int
-	processors     int
-	productBlocks  int // as many as run at the same time
-	sharedProducts int // see shared
+	of            backend.Element
+	facts         *facts
+	coordinate    int64 // bytes
+	scalar        int64
+	scalarBits    int
+	processors    int
+	productBlocks int  // as many as run at the same time
+	sharing       bool // rows share multiples whatever it costs, for tests
 
 	recode       device.Kernel[kernel.Recode]
 	product      device.Kernel[kernel.Product]
@@ -30,7 +30,7 @@ type Group struct {
 	fixed        device.Kernel[kernel.Fixed]
 	rowMultiples device.Kernel[kernel.RowMultiples]
 	rowWindows   device.Kernel[kernel.RowWindows]
-	joinWindows  device.Kernel[kernel.JoinWindows]
+	joinSums     device.Kernel[kernel.JoinSums]
 	addRanges    device.Kernel[kernel.AddRanges]
 	sumRows      device.Kernel[kernel.SumRows]
 	normalise    device.Kernel[kernel.Normalise]
@@ -56,7 +56,6 @@ func New(d *device.Device, e backend.Element) (*Group, error) {
 	g := &Group{
 		of: e, facts: facts, coordinate: int64(e.Bytes() / 2), scalar: int64(e.Curve.ScalarBytes()),
 		scalarBits: e.Curve.ScalarBits(), processors: d.Driver().Info().Multiprocessors,
-		sharedProducts: sharedProducts,
 	}
 	err = errors.Join(
 		g.recode.Load(d, curve.Recode),
@@ -66,7 +65,7 @@ func New(d *device.Device, e backend.Element) (*Group, error) {
 		g.fixed.Load(d, ks.Fixed),
 		g.rowMultiples.Load(d, ks.RowMultiples),
 		g.rowWindows.Load(d, ks.RowWindows),
-		g.joinWindows.Load(d, ks.JoinWindows),
+		g.joinSums.Load(d, ks.JoinSums),
 		g.addRanges.Load(d, ks.AddRanges),
 		g.sumRows.Load(d, ks.SumRows),
 		g.normalise.Load(d, ks.Normalise),
@@ -183,6 +182,11 @@ func (x *queue) take(size int64) kernels.Pointer {
 // jacobians takes room for n Jacobian points.
 func (x *queue) jacobians(n int) kernels.Pointer {
 	return x.take(int64(n) * kernel.JacobianElements * x.coordinate)
+}
+
+// sums takes room for n sums of rows.
+func (x *queue) sums(n int) kernels.Pointer {
+	return x.take(int64(n) * kernel.SumElements * x.coordinate)
 }
 
 func launch[P kernels.Params](x *queue, k *device.Kernel[P], items int, p P) error {

@@ -136,14 +136,14 @@ func TestSharedRows(t *testing.T) {
 
 func testSharedRows(t *testing.T, e backend.Element) {
 	turn, g := opened(t, e)
-	g.sharedProducts = 1
+	g.sharing = true
 	r := e.Curve.ScalarField()
 	for _, c := range []struct{ points, terms, rows, scalars, bits, memory int }{
 		{points: 15, terms: 5, rows: 24, scalars: 120},
 		{points: 6, terms: 12, rows: 40, scalars: 240, bits: 7},
-		{points: 4, terms: 4, rows: 150, scalars: 600, bits: 7},
-		{points: 4, terms: 4, rows: 150, scalars: 600, bits: 4, memory: 20 << 10},
-		{points: 10, terms: 4, rows: 25, scalars: 50, bits: 7}, // no two rows begin at the same point
+		{points: 4, terms: 4, rows: 50, scalars: 200, bits: 7},
+		{points: 4, terms: 4, rows: 50, scalars: 200, bits: 4, memory: 20 << 10},
+		{points: 10, terms: 4, rows: 25, scalars: 50, bits: 6}, // no two rows begin at the same point
 	} {
 		memory := int64(1 << 30)
 		if c.memory > 0 {
