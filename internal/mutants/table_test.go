@@ -3,6 +3,9 @@ package mutants
 // The files that have mutants.
 const (
 	decide   = "engine/decide.go"
+	keeps    = "engine/kept.go"
+	opening  = "engine/session.go"
+	proofs   = "prover/kzg/multiproof.go"
 	place    = "backend/cuda/place.go"
 	units    = "internal/cuda/msmplan/units.go"
 	digits   = "internal/eisenstein/eisenstein.go"
@@ -339,6 +342,19 @@ var mutants = []mutant{
 	{room, "max(leastCopy, left/4/leastCopy*leastCopy)", "max(leastCopy, left/leastCopy*leastCopy)", "TestCopies"},
 	{room, "if n > left {", "if false {", "TestCopies"},
 	{room, "\ts.room.copying -= size\n", "", "TestCopies"},
+
+	// engine/kept.go, prover/kzg/multiproof.go: memory that calls leave to those after them.
+	{keeps, "k == nil || k.closed || s.unsure", "k == nil || s.unsure", "TestKeptGivesWay"},
+	{keeps, "|| k.closed || s.unsure ||", "|| k.closed ||", "TestKeptAfterFailure"},
+	{keeps, "g.kept.count == mostKept || ", "", "TestKeptGivesWay"},
+	{keeps, " || g.kept.bytes+size > mostKeptBytes", "", "TestKeptGivesWay"},
+	{keeps, "key := keptKey{space.Keep, space.Elements}", "key := keptKey{Elements: space.Elements}", "TestKept"},
+	{keeps, "if by == nil || key.by == by {", "if by == nil {", "TestKeptGivesWay"},
+	{keeps, "\tg.kept.bytes -= space.bytes()\n", "", "TestKept"},
+	{opening, "errors.Is(err, backend.ErrOutOfMemory) && g.freeKept() {", "false {", "TestKeptGivesWay"},
+	{opening, "\t\ts.g.distrust()\n", "", "TestKeptAfterFailure"},
+	{proofs, "Dst: span(scalars, 0, scalars.Len())", "Dst: span(scalars, 0, 1)", "TestBlobsAreWiped"},
+	{proofs, "Keep: m.memory}", "}", "TestOpeningsElsewhere"},
 
 	// plugin/internal/tenancy/session.go: one session among several.
 	{session, "if s.quota > 0 && size > s.quota-s.held {", "if false {", "TestQuota"},

@@ -99,6 +99,10 @@ func TestOpeningsElsewhere(t *testing.T) {
 		}
 		f.Die.Store(0)
 	}
+	before := f.Taken.Load()
+	if got, err := there.Open(t.Context(), p, p[:9]); err != nil || !reflect.DeepEqual(got, want) || f.Taken.Load() != before {
+		t.Errorf("again: %v, %d spaces were taken", err, f.Taken.Load()-before)
+	}
 	if err := errors.Join(there.Close(), there.Close()); err != nil {
 		t.Error(err)
 	}

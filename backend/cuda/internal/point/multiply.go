@@ -78,15 +78,12 @@ const leastSharedBits, mostSharedBits = kernel.WindowBits, 7
 // 0 if every product is computed alone, where that is shorter. A doubling is 7 products of the field
 // then, an addition 11 and a table 100, and a sum of 16 of them 16 each.
 func (s *Multiply) shared(x *queue, terms, chunk int) (bits int) {
-	if s.Scalars.Count == 1 || terms == 1 || terms > chunk {
-		return 0
+	if terms > chunk || x.sharedBits > 0 {
+		return x.sharedBits
 	}
 	products := s.Dst.Count * terms
 	least := float64(7*x.facts.nafs+21*x.facts.places(kernel.WindowBits)+100)*x.turns(products) +
 		float64(16*min(terms, 16))*x.turns((products+15)/16)
-	if x.sharing {
-		least = math.Inf(1)
-	}
 	for w := leastSharedBits; w <= mostSharedBits; w++ {
 		memory := 6 * x.coordinate * int64(s.Src.Count) << (w - 1)
 		if p := s.plan(x, s.Dst.Count, w, terms); memory <= s.Memory/2 && p.turns < least {

@@ -20,8 +20,8 @@ type Group struct {
 	scalar        int64
 	scalarBits    int
 	processors    int
-	productBlocks int  // as many as run at the same time
-	sharing       bool // rows share multiples whatever it costs, for tests
+	productBlocks int // as many as run at the same time
+	sharedBits    int // of the digits with which rows share multiples whatever it costs, for tests
 
 	recode       device.Kernel[kernel.Recode]
 	product      device.Kernel[kernel.Product]

@@ -4,6 +4,7 @@ package point
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math/big"
 	"math/rand/v2"
@@ -124,9 +125,9 @@ func TestLittleMemory(t *testing.T) {
 	}
 }
 
-// TestSharedRows checks by discrete logarithms sums of rows over points that many rows have. It
-// covers all groups, rows with the same points next to each other or not, fewer scalars than
-// products, digits of several widths, infinity, and equal and opposite points.
+// TestSharedRows checks by discrete logarithms sums of rows that share their doublings. It covers all
+// groups, rows with the same points next to each other or not, or with one point, fewer scalars than
+// products or one, digits of several widths, infinity, and equal and opposite points.
 func TestSharedRows(t *testing.T) {
 	for _, group := range backend.CurveGroups() {
 		e := backend.PointOf(group.Curve, group.Group)
@@ -136,31 +137,28 @@ func TestSharedRows(t *testing.T) {
 
 func testSharedRows(t *testing.T, e backend.Element) {
 	turn, g := opened(t, e)
-	g.sharing = true
 	r := e.Curve.ScalarField()
-	for _, c := range []struct{ points, terms, rows, scalars, bits, memory int }{
-		{points: 15, terms: 5, rows: 24, scalars: 120},
-		{points: 6, terms: 12, rows: 40, scalars: 240, bits: 7},
-		{points: 4, terms: 4, rows: 50, scalars: 200, bits: 7},
-		{points: 4, terms: 4, rows: 50, scalars: 200, bits: 4, memory: 20 << 10},
-		{points: 10, terms: 4, rows: 25, scalars: 50, bits: 6}, // no two rows begin at the same point
+	for _, c := range []struct{ points, terms, rows, scalars, bits, processors int }{
+		{points: 40, terms: 5, rows: 8, scalars: 40, bits: 4, processors: 1}, // a thread makes two multiples of a point
+		{points: 15, terms: 5, rows: 9, scalars: 45, bits: 4},
+		{points: 6, terms: 12, rows: 10, scalars: 60, bits: 5},
+		{points: 4, terms: 4, rows: 20, scalars: 80, bits: 7},
+		{points: 10, terms: 4, rows: 15, scalars: 30, bits: 6}, // no two rows begin at the same point
+		{points: 9, terms: 1, rows: 9, scalars: 9, bits: 4},
+		{points: 9, terms: 3, rows: 3, scalars: 1, bits: 7},
 	} {
-		memory := int64(1 << 30)
-		if c.memory > 0 {
-			memory = int64(c.memory) * g.coordinate / 32
-		}
+		g.sharedBits, g.processors = c.bits, cmp.Or(c.processors, 132)
 		m := &Multiply{Dst: Points{Count: c.rows}, Src: Points{Count: c.points}, Scalars: Points{Count: c.scalars},
-			Terms: c.terms, Memory: memory}
-		if bits := m.shared(&queue{Group: g}, c.terms, mostProducts); bits == 0 || c.bits > 0 && bits != c.bits {
-			t.Errorf("%+v: digits of %d bits", c, bits)
-		}
+			Terms: c.terms, Memory: 1 << 30}
 		scalars, err := fixtures.Scalars(e.Curve, fixtures.Uniform, 9, c.scalars)
 		if err != nil {
 			t.Fatal(err)
 		}
 		size := e.Curve.ScalarBytes()
-		clear(scalars[:size])
-		copy(scalars[2*size:3*size], scalars[size:2*size])
+		if c.scalars > 2 {
+			clear(scalars[:size])
+			copy(scalars[2*size:3*size], scalars[size:2*size])
+		}
 		var base []byte
 		var logs []*big.Int
 		for i := range c.points {
@@ -189,6 +187,33 @@ func testSharedRows(t *testing.T, e backend.Element) {
 			if want := multiple(e, log.Mod(log, r)); !bytes.Equal(got[j*e.Bytes():(j+1)*e.Bytes()], want) {
 				t.Fatalf("%+v: row %d is wrong", c, j)
 			}
+		}
+	}
+}
+
+// TestRowsAreShared: rows share multiples of their points where that is shorter, as it was on an H200,
+// and as far as there is memory.
+func TestRowsAreShared(t *testing.T) {
+	_, g := opened(t, backend.PointOf(backend.BLS12381, backend.G1))
+	g.processors = 132
+	for _, c := range []struct {
+		points, terms, rows, scalars int
+		memory                       int64
+		bits                         int
+	}{
+		{points: 256, terms: 1, rows: 256, scalars: 256, bits: 5},
+		{points: 1 << 14, terms: 1, rows: 1 << 14, scalars: 1 << 14},
+		{points: 64, terms: 64, rows: 1, scalars: 64, bits: 5},
+		{points: 8192, terms: 64, rows: 128, scalars: 8192, bits: 4},
+		{points: 8192, terms: 64, rows: 128, scalars: 8192, memory: 32 << 20},
+		{points: 128, terms: 128, rows: 128, scalars: 128 * 128, bits: 7},
+		{points: 128, terms: 128, rows: 128, scalars: 128 * 128, memory: 4 << 20, bits: 6},
+		{points: 1 << 17, terms: 1 << 17, rows: 1, scalars: 1 << 17},
+	} {
+		m := &Multiply{Dst: Points{Count: c.rows}, Src: Points{Count: c.points}, Scalars: Points{Count: c.scalars},
+			Terms: c.terms, Memory: cmp.Or(c.memory, 1<<33)}
+		if bits := m.shared(&queue{Group: g}, c.terms, mostProducts); bits != c.bits {
+			t.Errorf("%+v: digits of %d bits", c, bits)
 		}
 	}
 }
