@@ -125,7 +125,8 @@ func (t *field[P, S]) loadMulti(ctx context.Context, e *engine.Engine, key []P, 
 	if err != nil {
 		return nil, err
 	}
-	m := &Multiproofs[P, S]{field: t, Cosets: c, form: f, engine: e, end: end, memory: e.Keep(), at: resident.NewVectors[*multiSpaces, *multiTable]()}
+	m := &Multiproofs[P, S]{field: t, Cosets: c, form: f, engine: e, end: end, memory: e.Keep(),
+		at: resident.NewVectors[*multiSpaces, *multiTable]()}
 	m.most = max(1, mostTogether/c.Coefficients)
 	m.direct = func() bool { i := e.Info(); return !i.InProcess && i.Name != cpu }
 	if err := m.build(ctx, key, factor); err != nil {
@@ -499,7 +500,7 @@ func (m *Multiproofs[P, S]) byTransforms(call *multiCall, t *multiTable, sums ba
 	)
 }
 
-// byMatrix does what byTransforms does, with two turns of products only. Proof j of
+// byMatrix does what byTransforms does, with products twice, one after the other, only. Proof j of
 // polynomial p is written at j batch + p, so that one step has the rows of all: its points
 // are the sums of all polynomials, again for every j. room is for a matrix in which each row
 // is there for every polynomial, where none is resident.

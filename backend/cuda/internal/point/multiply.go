@@ -82,20 +82,20 @@ func (s *Multiply) shared(x *queue, terms, chunk int) (bits int) {
 		return x.sharedBits
 	}
 	products := s.Dst.Count * terms
-	least := float64(7*x.facts.nafs+21*x.facts.places(kernel.WindowBits)+100)*x.turns(products) +
-		float64(16*min(terms, 16))*x.turns((products+15)/16)
+	least := float64(7*x.facts.nafs+21*x.facts.places(kernel.WindowBits)+100)*x.latency(products) +
+		float64(16*min(terms, 16))*x.latency((products+15)/16)
 	for w := leastSharedBits; w <= mostSharedBits; w++ {
 		memory := 6 * x.coordinate * int64(s.Src.Count) << (w - 1)
-		if p := s.plan(x, s.Dst.Count, w, terms); memory <= s.Memory/2 && p.turns < least {
-			bits, least = w, p.turns
+		if p := s.plan(x, s.Dst.Count, w, terms); memory <= s.Memory/2 && p.latency < least {
+			bits, least = w, p.latency
 		}
 	}
 	return bits
 }
 
-// turns returns how long a product of the field by each of so many threads takes, in times of a single
-// one: a warp alone waits for its own product for half of the time.
-func (x *queue) turns(threads int) float64 {
+// latency returns how long a product of the field by each of so many threads takes, in units of what a
+// single one takes: a warp alone waits for its own product for half of the time.
+func (x *queue) latency(threads int) float64 {
 	const busy = 224 // threads of a multiprocessor, whose multipliers they keep busy
 	return max(1, float64(threads)/float64(x.processors*busy))
 }
@@ -105,7 +105,7 @@ type rowPlan struct {
 	entries, places int
 	each            int     // multiples of a point by a thread
 	parts           int     // threads that share the terms of a row and digit
-	turns           float64 // of a product, see turns
+	latency         float64 // in products of the field
 }
 
 // plan plans rows with digits of so many bits. A multiple is 11 products of the field and 7 to become
@@ -119,17 +119,17 @@ func (s *Multiply) plan(x *queue, rows, bits, terms int) rowPlan {
 		if each < p.entries {
 			products += 18 * (bits - 1)
 		}
-		if turns := float64(products) * x.turns(s.Src.Count*p.entries/each); turns < multiples {
-			p.each, multiples = each, turns
+		if l := float64(products) * x.latency(s.Src.Count*p.entries/each); l < multiples {
+			p.each, multiples = each, l
 		}
 	}
 	for parts := 1; parts < 2*terms; parts *= 2 {
-		turns := 10*float64((terms+parts-1)/parts)*x.turns(rows*2*p.places*parts) + 4*float64(2*parts-1)*x.turns(4*rows*p.places)
-		if turns < sums {
-			p.parts, sums = parts, turns
+		l := 10*float64((terms+parts-1)/parts)*x.latency(rows*2*p.places*parts) + 4*float64(2*parts-1)*x.latency(4*rows*p.places)
+		if l < sums {
+			p.parts, sums = parts, l
 		}
 	}
-	p.turns = multiples + sums + float64((3*bits+4)*p.places)*x.turns(4*rows)
+	p.latency = multiples + sums + float64((3*bits+4)*p.places)*x.latency(4*rows)
 	return p
 }
 
