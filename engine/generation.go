@@ -421,7 +421,7 @@ func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 	if !g.info.Can.HasMSM(b.src.Curve, b.src.Group) {
 		r.err = fmt.Errorf("%w: backend %s has no MSMs of %v %v", backend.ErrUnsupported, g.slot.name, b.src.Curve, b.src.Group)
 	} else {
-		r.id, r.err = on(ctx, g, func(ctx context.Context, to backend.Backend) (backend.BasesID, error) {
+		r.id, r.err = taking(ctx, g, func(ctx context.Context, to backend.Backend) (backend.BasesID, error) {
 			return to.LoadBases(ctx, b.src.Bases)
 		})
 	}

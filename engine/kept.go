@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -11,7 +12,7 @@ import (
 // programs that use its memory. They end with steps that overwrite it with zeros.
 //
 // Memory is wiped and given back by Close, if a program has failed, if it is much, and when a session
-// finds no room. Close it after the sessions.
+// or bases find no room. Close it after the sessions.
 type Kept struct {
 	e      *Engine
 	closed bool // under Engine.mu
@@ -78,6 +79,16 @@ func (g *generation) dropLocked(by *Kept) (dropped []backend.SpaceID) {
 	}
 	g.kept.count -= len(dropped)
 	return dropped
+}
+
+// taking does what on does with f, which takes memory: a second time without what is kept, if there was
+// no room beside it.
+func taking[T any](ctx context.Context, g *generation, f func(context.Context, backend.Backend) (T, error)) (T, error) {
+	v, err := on(ctx, g, f)
+	if errors.Is(err, backend.ErrOutOfMemory) && g.freeKept() {
+		v, err = on(ctx, g, f)
+	}
+	return v, err
 }
 
 // freeKept gives all kept memory back and reports whether there was any.

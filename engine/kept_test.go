@@ -138,8 +138,14 @@ func TestKeptGivesWay(t *testing.T) {
 			t.Errorf("%d bytes beside a session that needed all", bytes())
 		}
 		closed(t, s)
-		w.space = nil
-		e.slots[0].gen.freeKept()
+		closed(t, open(8))
+		w.load = func(_ context.Context, f *fake, _ *backend.Bases) error { return w.space(t.Context(), f, 0) }
+		if b := load(t, e, source(6)); bytes() != 0 || stats(e, "gpu").Resident == 0 {
+			t.Errorf("%d bytes beside bases that needed all", bytes())
+		} else {
+			b.Close()
+		}
+		w.space, w.load = nil, nil
 		closed(t, open(mostKeptBytes/32), open(1))
 		if bytes() != mostKeptBytes {
 			t.Errorf("%d bytes are kept", bytes())

@@ -154,12 +154,9 @@ func (g *generation) open(ctx context.Context, space Space, held bool) (_ *Sessi
 	s := &Session{e: g.e, g: g, space: space, held: held}
 	var kept bool
 	if s.id, kept = g.takeKept(space); !kept {
-		take := func(ctx context.Context, _ backend.Backend) (backend.SpaceID, error) {
+		s.id, err = taking(ctx, g, func(ctx context.Context, _ backend.Backend) (backend.SpaceID, error) {
 			return v.NewSpace(ctx, space.Element, space.Count)
-		}
-		if s.id, err = on(ctx, g, take); errors.Is(err, backend.ErrOutOfMemory) && g.freeKept() {
-			s.id, err = on(ctx, g, take)
-		}
+		})
 	}
 	if errors.Is(err, backend.ErrOutOfMemory) {
 		err = fmt.Errorf("%d %v, %d bytes, beside %s: %w", space.Count, space.Element, s.bytes(), g.contents(), err)

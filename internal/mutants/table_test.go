@@ -351,7 +351,7 @@ var mutants = []mutant{
 	{keeps, "key := keptKey{space.Keep, space.Elements}", "key := keptKey{Elements: space.Elements}", "TestKept"},
 	{keeps, "if by == nil || key.by == by {", "if by == nil {", "TestKeptGivesWay"},
 	{keeps, "\tg.kept.bytes -= space.bytes()\n", "", "TestKept"},
-	{opening, "errors.Is(err, backend.ErrOutOfMemory) && g.freeKept() {", "false {", "TestKeptGivesWay"},
+	{keeps, "errors.Is(err, backend.ErrOutOfMemory) && g.freeKept() {", "false {", "TestKeptGivesWay"},
 	{opening, "\t\ts.g.distrust()\n", "", "TestKeptAfterFailure"},
 	{proofs, "Dst: span(scalars, 0, scalars.Len())", "Dst: span(scalars, 0, 1)", "TestBlobsAreWiped"},
 	{proofs, "Keep: m.memory}", "}", "TestOpeningsElsewhere"},

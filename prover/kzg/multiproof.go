@@ -500,7 +500,7 @@ func (m *Multiproofs[P, S]) byTransforms(call *multiCall, t *multiTable, sums ba
 	)
 }
 
-// byMatrix does what byTransforms does, with products twice, one after the other, only. Proof j of
+// byMatrix does what byTransforms does, in two steps of products. Proof j of
 // polynomial p is written at j batch + p, so that one step has the rows of all: its points
 // are the sums of all polynomials, again for every j. room is for a matrix in which each row
 // is there for every polynomial, where none is resident.
