@@ -6,6 +6,7 @@ const (
 	keeps    = "engine/kept.go"
 	opening  = "engine/session.go"
 	proofs   = "prover/kzg/multiproof.go"
+	sizes    = "internal/proofsystem/sizes.go"
 	place    = "backend/cuda/place.go"
 	units    = "internal/cuda/msmplan/units.go"
 	digits   = "internal/eisenstein/eisenstein.go"
@@ -355,6 +356,11 @@ var mutants = []mutant{
 	{opening, "\t\ts.g.distrust()\n", "", "TestKeptAfterFailure"},
 	{proofs, "Dst: span(scalars, 0, scalars.Len())", "Dst: span(scalars, 0, 1)", "TestBlobsAreWiped"},
 	{proofs, "Keep: m.memory}", "}", "TestOpeningsElsewhere"},
+
+	// internal/proofsystem/sizes.go: what a plan says of a prover.
+	{sizes, "Points: p.z, Uniform: true}", "Points: p.z}", "TestUniform"},
+	{sizes, "Uniform: bases == canonical", "Uniform: true", "TestUniform"},
+	{sizes, "Uniform: bases == canonical", "Uniform: bases == lagrange", "TestUniform"},
 
 	// plugin/internal/tenancy/session.go: one session among several.
 	{session, "if s.quota > 0 && size > s.quota-s.held {", "if false {", "TestQuota"},

@@ -2,11 +2,14 @@ package proofsystem
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/kzg"
@@ -16,6 +19,8 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // square says: I know a root of Y.
@@ -207,6 +212,73 @@ func TestSizes(t *testing.T) {
 	if errA != nil || errB != nil || !slices.Equal(a.MSMs, b.MSMs) {
 		t.Errorf("%+v, %v; %+v, %v", a, errA, b, errB)
 	}
+}
+
+// hinted is the backend cpu, and tells of bases that are loaded.
+type hinted struct {
+	backend.Backend
+	loaded func(backend.Bases)
+}
+
+func (h hinted) Unwrap() backend.Backend { return h.Backend }
+
+func (h hinted) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	h.loaded(b)
+	return h.Backend.LoadBases(ctx, b)
+}
+
+// TestUniform compares the bases whose scalars look random, as provers say, with those that Sizes names.
+func TestUniform(t *testing.T) {
+	each(t, func(t *testing.T, s System, c backend.Curve) {
+		made := newStatement(t, s, c)
+		sizes, err := made.SizesOf(made.ccs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]MSM{} // by bases, the longest
+		for _, m := range sizes.MSMs {
+			if name := cmp.Or(m.Bases, m.Name); m.Uniform && m.Points > want[name].Points {
+				want[name] = m
+			}
+		}
+		var mu sync.Mutex
+		others := 0
+		e, err := engine.New(t.Context(), engine.Config{Backend: "cpu", Open: func(context.Context, string) (backend.Backend, error) {
+			return hinted{cpu.New(cpu.Options{}), func(b backend.Bases) {
+				mu.Lock()
+				defer mu.Unlock()
+				if !b.Hints.Uniform {
+					others++
+					return
+				}
+				for name, m := range want {
+					if m.Group == b.Group && m.Points <= b.Count && b.Count <= m.Points+1 {
+						delete(want, name)
+						return
+					}
+				}
+				t.Errorf("%d bases of %v that no MSM has", b.Count, b.Group)
+			}}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		p, err := made.NewProver(e, made.ccs, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		full, _ := fullWitness(t, c, 3, 9)
+		if _, err := p.Prove(t.Context(), full); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(want) > 0 || others == 0 {
+			t.Errorf("%d others were loaded, and not %+v", others, want)
+		}
+	})
 }
 
 func TestRefuses(t *testing.T) {
