@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "b92fadfe9ffd2d8b3ca8ce601a51cfd1a63672c16593a57d3bebff582e2bb29e"
+const digest = "8469f3bee7993441858155a3e54dd2a1372a441dcfd73de3ab174a8e683e2a1a"

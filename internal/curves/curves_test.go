@@ -212,18 +212,20 @@ func TestElements(t *testing.T) {
 
 // TestRotate: a sum is multiplied by 1 + lambda.
 func TestRotate(t *testing.T) {
-	of, err := eisenstein.Of(backend.BN254.ScalarField())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := GroupOf(backend.BN254, backend.G1)
-	s := g.Sums(2)
-	s.Set(0, g.Generator(), 0)
-	s.Multiply(0, big.NewInt(12345))
-	s.SetSum(1, s, 0)
-	s.Rotate(0)
-	s.Multiply(1, new(big.Int).Add(of.Lambda, big.NewInt(1)))
-	if !bytes.Equal(s.Point(0), s.Point(1)) {
-		t.Error("rotated by something else")
+	for _, c := range []backend.Curve{backend.BN254, backend.BLS12381} {
+		of, err := eisenstein.Of(c.ScalarField())
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := GroupOf(c, backend.G1)
+		s := g.Sums(2)
+		s.Set(0, g.Generator(), 0)
+		s.Multiply(0, big.NewInt(12345))
+		s.SetSum(1, s, 0)
+		s.Rotate(0)
+		s.Multiply(1, new(big.Int).Add(of.Lambda, big.NewInt(1)))
+		if !bytes.Equal(s.Point(0), s.Point(1)) {
+			t.Errorf("%v: rotated by something else", c)
+		}
 	}
 }

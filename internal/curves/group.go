@@ -67,7 +67,7 @@ type Sums interface {
 	Double(i int)
 	// Multiply multiplies sum i by a number.
 	Multiply(i int, by *big.Int)
-	// Rotate multiplies sum i by 1 + w, w as in package eisenstein. Only G1 of BN254 has it.
+	// Rotate multiplies sum i by 1 + w, w as in package eisenstein. Only G1 of BN254 and BLS12-381 have it.
 	Rotate(i int)
 	// MSM sets sum i to the MSM of points and as many scalars, in gnark-crypto's memory
 	// layout. At most tasks goroutines compute it; 0 lets gnark-crypto choose.

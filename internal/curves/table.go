@@ -22,6 +22,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	fp381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fp"
 	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	fp254 "github.com/consensys/gnark-crypto/ecc/bn254/fp"
@@ -93,7 +94,7 @@ func newRest() [len(basics)]Curve {
 		backend.BLS12381: {
 			-1,
 			newGroup(first(bls12381.Generators), (*bls12381.G1Jac).MultiExp, (*bls12381.G1Affine).Bytes,
-				(*bls12381.G1Affine).RawBytes, decoder381, bls12381.BatchJacobianToAffineG1, nil),
+				(*bls12381.G1Affine).RawBytes, decoder381, bls12381.BatchJacobianToAffineG1, rotate381),
 			newGroup(second(bls12381.Generators), (*bls12381.G2Jac).MultiExp, (*bls12381.G2Affine).Bytes,
 				(*bls12381.G2Affine).RawBytes, decoder381, nil, nil),
 			newField[fr381.Element](fr381.Modulus(), 7),
@@ -115,31 +116,68 @@ func decoder377(r io.Reader) decoder { return bls12377.NewDecoder(r, bls12377.No
 func decoder381(r io.Reader) decoder { return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks()) }
 func decoder761(r io.Reader) decoder { return bw6761.NewDecoder(r, bw6761.NoSubgroupChecks()) }
 
-// rotate254 multiplies a point of BN254's G1 by 1 + w = -w^2.
+// rotate254 and rotate381 multiply a point of G1 by 1 + w = -w^2.
 func rotate254(p *bn254.G1Jac) {
 	beta := beta254()
 	p.X.Mul(&p.X, beta).Mul(&p.X, beta)
 	p.Y.Neg(&p.Y)
 }
 
-// beta254 is what w of package eisenstein is on points of BN254's G1: it takes x to beta x.
+func rotate381(p *bls12381.G1Jac) {
+	beta := beta381()
+	p.X.Mul(&p.X, beta).Mul(&p.X, beta)
+	p.Y.Neg(&p.Y)
+}
+
+// beta254 and beta381 are what w of package eisenstein is on points of G1: it takes x to beta x.
 var beta254 = sync.OnceValue(func() *fp254.Element {
-	of, err := eisenstein.Of(backend.BN254.ScalarField())
+	_, _, g, _ := bn254.Generators()
+	return rotation(backend.BN254, &g.X, func(lambda *big.Int) *fp254.Element {
+		return &new(bn254.G1Affine).ScalarMultiplication(&g, lambda).X
+	})
+})
+
+var beta381 = sync.OnceValue(func() *fp381.Element {
+	_, _, g, _ := bls12381.Generators()
+	return rotation(backend.BLS12381, &g.X, func(lambda *big.Int) *fp381.Element {
+		return &new(bls12381.G1Affine).ScalarMultiplication(&g, lambda).X
+	})
+})
+
+// coordinate is an element of a field of coordinates.
+type coordinate[E any] interface {
+	*E
+	Mul(a, b *E) *E
+	Square(a *E) *E
+	Equal(*E) bool
+	SetBigInt(*big.Int) *E
+}
+
+// rotation returns the cube root of 1 by which x becomes that of lambda times its point.
+func rotation[E any, P coordinate[E]](c backend.Curve, x P, multiple func(lambda *big.Int) *E) *E {
+	of, err := eisenstein.Of(c.ScalarField())
 	if err != nil {
 		panic(err) // a test calls it
 	}
-	_, _, g, _ := bn254.Generators()
-	var rotated bn254.G1Affine
-	rotated.ScalarMultiplication(&g, of.Lambda)
-	root := new(fp254.Element).SetBigInt(eisenstein.CubeRoot(fp254.Modulus()))
-	if x := new(fp254.Element).Mul(&g.X, root); !x.Equal(&rotated.X) {
+	root, rotated := P(new(E)), P(new(E))
+	root.SetBigInt(eisenstein.CubeRoot(ID(c).BaseField()))
+	if rotated.Mul(x, root); !rotated.Equal(multiple(of.Lambda)) {
 		root.Square(root)
 	}
 	return root
-})
+}
 
-// Beta returns it as a number.
-func Beta() *big.Int { return beta254().BigInt(new(big.Int)) }
+// Beta returns what w of package eisenstein takes x of a point of G1 to, divided by x, and false for
+// curves that have no digits modulo six units.
+func Beta(c backend.Curve) (beta *big.Int, ok bool) {
+	switch c {
+	case backend.BN254:
+		return beta254().BigInt(new(big.Int)), true
+	case backend.BLS12381:
+		return beta381().BigInt(new(big.Int)), true
+	}
+	return nil, false
+}
 
 // first takes the generator of G1 from gnark-crypto's function Generators.
 func first[J1, J2, P1, P2 any](generators func() (J1, J2, P1, P2)) func() P1 {

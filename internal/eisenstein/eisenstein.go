@@ -17,17 +17,30 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 )
 
-// Radix is a way to cut scalars of 254 bits into digits.
+// Radix is a way to cut scalars into digits.
 type Radix struct {
 	M, Windows int // digits modulo M, so many of them
 	Bits       int // a digit's bucket has two coordinates below 2^Bits
+	Scalar     int // the bits of scalars
 }
 
-// Radices are those that there are kernels for, by their windows. Each M is 3^i 2^j, which takes
-// few additions to multiply by, and about the least for as many digits.
-func Radices() []Radix { return []Radix{{6912, 10, 12}, {3072, 11, 11}, {1536, 12, 10}} }
+// Radices are those that there are kernels for, for scalars of 254 or 255 bits. Each M is 3^i 2^j,
+// which takes few additions to multiply by, and about the least for as many digits.
+func Radices(scalar int) []Radix {
+	all := []Radix{{6912, 10, 12, 254}, {3072, 11, 11, 254}, {1536, 12, 10, 254}, {7776, 10, 12, 255}, {3456, 11, 11, 255}, {1728, 12, 10, 255}}
+	return slices.DeleteFunc(all, func(r Radix) bool { return r.Scalar != scalar })
+}
+
+// Bound returns what both coordinates of a scalar's element are below, up to a sign.
+func (r Radix) Bound() *big.Int {
+	if r.Scalar == 254 {
+		return new(big.Int).Lsh(big.NewInt(3), 125)
+	}
+	return new(big.Int).Lsh(big.NewInt(1), 127)
+}
 
 // Buckets returns how many buckets digits have: a sixth of the elements but 0 of the hexagon.
 func (r Radix) Buckets() int { return (r.M*r.M - 1) / 6 }
@@ -74,7 +87,7 @@ const (
 	scale   = 286
 )
 
-// Of returns those for scalars below r, a prime that is 1 modulo 3 and of at most 254 bits. It
+// Of returns those for scalars below r, a prime that is 1 modulo 3 and of at most 255 bits. It
 // fails where there is no pi as Scalars has it.
 func Of(r *big.Int) (*Scalars, error) {
 	root := CubeRoot(r)
@@ -149,8 +162,7 @@ func (s *Scalars) Over() (u, v *big.Int) {
 	return of(new(big.Int).Add(s.A, s.B)), of(s.B)
 }
 
-// Cut is what digits to a radix are made with: of coordinates of a scalar's element, each of less
-// than 2^126 + 2^125.
+// Cut is what digits to a radix are made with, of coordinates of a scalar's element.
 type Cut struct {
 	Top    int      // Offset in units of the highest digit
 	Offset *big.Int // a multiple of M^(Windows-1), above all coordinates
@@ -161,7 +173,7 @@ type Cut struct {
 // Cut returns it.
 func (r Radix) Cut() Cut {
 	one := new(big.Int).Exp(big.NewInt(int64(r.M)), big.NewInt(int64(r.Windows-1)), nil)
-	bound := new(big.Int).Lsh(big.NewInt(3), 125)
+	bound := r.Bound()
 	top := new(big.Int).Div(bound.Add(bound, new(big.Int).Sub(one, big.NewInt(1))), one)
 	return Cut{
 		Top: int(top.Int64()), Offset: new(big.Int).Mul(top, one),

@@ -127,18 +127,33 @@ func digit(x, y int) (d Digit, any bool) {
 	return d, x != 0 || y != 0
 }
 
-// TestDigits: digits of every radix make up their scalar, and each has a bucket.
-func TestDigits(t *testing.T) {
-	of, err := Of(backend.BN254.ScalarField())
-	if err != nil {
-		t.Fatal(err)
+// each runs a test for every curve that there are radices for.
+func each(t *testing.T, test func(*testing.T, *Scalars, []Radix)) {
+	for _, c := range []backend.Curve{backend.BN254, backend.BLS12381} {
+		t.Run(c.String(), func(t *testing.T) {
+			of, err := Of(c.ScalarField())
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := Radices(c.ScalarBits())
+			if len(all) != 3 {
+				t.Fatalf("%d radices", len(all))
+			}
+			test(t, of, all)
+		})
 	}
+}
+
+// TestDigits: digits of every radix make up their scalar, and each has a bucket.
+func TestDigits(t *testing.T) { each(t, testDigits) }
+
+func testDigits(t *testing.T, of *Scalars, radices []Radix) {
 	u, v := of.Over()
 	if u.BitLen() > 160 || v.BitLen() > 96 || of.A.BitLen() > 128 || of.B.BitLen() > 64 {
 		t.Fatal("constants are longer than the kernels have room for")
 	}
 	s := &model{of, u, v}
-	bound := new(big.Int).Lsh(big.NewInt(3), 125)
+	bound := radices[0].Bound()
 	for _, k := range of.Scalars(rand.New(rand.NewPCG(1, 2)), 5000) {
 		x, y := s.split(k)
 		if back := new(big.Int).Mul(y, s.Lambda); back.Mod(back.Add(back, x).Sub(back, k), s.R).Sign() != 0 {
@@ -147,7 +162,7 @@ func TestDigits(t *testing.T) {
 		if x.CmpAbs(bound) >= 0 || y.CmpAbs(bound) >= 0 {
 			t.Fatalf("%v is %v + %v w, which is not short", k, x, y)
 		}
-		for _, r := range Radices() {
+		for _, r := range radices {
 			all, ok := r.digits(x, y)
 			if !ok {
 				t.Fatalf("%v: a step of radix %d is out of its bounds", k, r.M)
@@ -174,11 +189,9 @@ func TestDigits(t *testing.T) {
 
 // TestRadices: every element of a scalar has a highest digit within the hexagon, as long as it is
 // not farther from 0 than the vertices of pi's hexagon.
-func TestRadices(t *testing.T) {
-	of, err := Of(backend.BN254.ScalarField())
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestRadices(t *testing.T) { each(t, testRadices) }
+
+func testRadices(t *testing.T, of *Scalars, radices []Radix) {
 	// Vertices are pi (2 + w)/3 times units; far is three times the farthest by the hexagon's measure.
 	x := new(big.Int).Add(new(big.Int).Lsh(of.A, 1), of.B)
 	y := new(big.Int).Sub(of.A, new(big.Int).Lsh(of.B, 1))
@@ -190,7 +203,7 @@ func TestRadices(t *testing.T) {
 		}
 		x, y = new(big.Int).Sub(x, y), x
 	}
-	for _, r := range Radices() {
+	for _, r := range radices {
 		// A digit is at most 2 from the quotient by what carries add and rounding drops.
 		most := new(big.Int).Exp(big.NewInt(int64(r.M)), big.NewInt(int64(r.Windows-1)), nil)
 		most.Mul(most, big.NewInt(int64(r.M-6))).Mul(most, big.NewInt(3))

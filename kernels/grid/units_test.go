@@ -18,13 +18,18 @@ import (
 // entry must lie in the bin of its bucket, which must be one, and the entries of a scalar must make
 // it up.
 func TestUnitDigits(t *testing.T) {
+	for _, curve := range []backend.Curve{backend.BN254, backend.BLS12381} {
+		t.Run(curve.String(), func(t *testing.T) { testUnitDigits(t, curve) })
+	}
+}
+
+func testUnitDigits(t *testing.T, curve backend.Curve) {
 	d := open(t)
-	curve := backend.BN254
 	of, err := eisenstein.Of(curve.ScalarField())
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, ok := msm.ForCurve("bn254-units")
+	k, ok := msm.ForCurve(curve.String() + "-units")
 	if !ok {
 		t.Fatal("no kernels")
 	}
@@ -42,7 +47,7 @@ func TestUnitDigits(t *testing.T) {
 		words = append(words, wordsOf(new(big.Int).Mod(new(big.Int).Mul(s, montgomery), of.R), 8)...)
 	}
 	in := d.words(len(words), words...)
-	for _, radix := range eisenstein.Radices() {
+	for _, radix := range eisenstein.Radices(curve.ScalarBits()) {
 		for _, shift := range []int{12, 2*radix.Bits - 6} { // 12 as the plan has it, and few bins
 			if shift > 16 {
 				continue

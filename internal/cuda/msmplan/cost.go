@@ -8,7 +8,7 @@ import (
 // of a point that is not in Edwards form.
 func (p *Plan) Cost() float64 {
 	t := &p.Params
-	buckets, steps := float64(p.BucketCount()), float64(len(p.Chunks))
+	buckets, filled, steps := float64(p.BucketCount()), p.filled(), float64(len(p.Chunks))
 	addition := 1.0
 	if p.Multiples.Edwards {
 		addition = t.Edwards
@@ -22,16 +22,16 @@ func (p *Plan) Cost() float64 {
 	summed := all
 	if p.Levels > 0 {
 		// What is left of a bucket in a chunk is half a task more.
-		summed = min(all, all/float64(int(1)<<p.Levels)+buckets*steps/2)
+		summed = min(all, all/float64(int(1)<<p.Levels)+filled*steps/2)
 		if p.Affine {
-			cost += (all-summed)*t.Affine + p.affineSteps(summed/steps, all/steps/buckets)*t.Step*steps
+			cost += (all-summed)*t.Affine + p.affineSteps(summed/steps, all/steps/filled)*t.Step*steps
 		} else {
 			cost += (all - summed) * t.Pair
 			batches := math.Ceil(summed / steps / float64(t.PairTasks))
 			cost += t.Invert * float64(p.Levels) * batches * steps
 		}
 	}
-	cost += p.accumulation(summed/steps, p.filled()) * steps * addition
+	cost += p.accumulation(summed/steps, filled) * steps * addition
 	cost += p.reducing() * t.Reduce * addition
 	if p.Sets > 1 {
 		cost += t.Launch * (severalSets + everySet*float64(p.AllSets()))

@@ -28,11 +28,12 @@ type Input struct {
 // than 1 there are so many rows for each power of 2: row r Digits + d-1 has d 2^(Shift r) times
 // each base. The zero value is the bases alone. With Edwards the points are in the form that the
 // Edwards kernels add. With Units they are in the form for digits modulo six units, and row r has
-// m^r times each base, m the radix of package eisenstein of which a scalar has Rows digits.
+// m^r times each base, m the radix of package eisenstein of which a scalar of so many bits has Rows digits.
 type Multiples struct {
 	Rows, Shift, Distance int
 	Digits                int
 	Edwards, Units        bool
+	Scalar                int // bits, with Units
 }
 
 // Form is the form of the points that an MSM adds up.

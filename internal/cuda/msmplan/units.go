@@ -21,15 +21,15 @@ const leastUnits = 3 << 21
 func (in *Input) radices() []eisenstein.Radix {
 	w := in.Params.UnitWindows
 	_, can := kernel.ForUnits(in.Curve.String(), Units.Of(in.Group.String()))
-	if !can || !in.Uniform || in.Params.Units == 0 || in.Params.Window != 0 || w == 0 && in.Count < leastUnits {
+	if !can || in.affineUnits() && in.Params.Affine == 0 || !in.Uniform || in.Params.Units == 0 || in.Params.Window != 0 || w == 0 && in.Count < leastUnits {
 		return nil
 	}
-	return slices.DeleteFunc(eisenstein.Radices(), func(r eisenstein.Radix) bool { return w != 0 && r.Windows != w })
+	return slices.DeleteFunc(eisenstein.Radices(in.Curve.ScalarBits()), func(r eisenstein.Radix) bool { return w != 0 && r.Windows != w })
 }
 
 // unitMultiples returns the multiples of all bases of an input for digits to a radix.
 func (in *Input) unitMultiples(r eisenstein.Radix) Multiples {
-	return Multiples{Rows: r.Windows, Distance: in.Count, Units: true}
+	return Multiples{Rows: r.Windows, Distance: in.Count, Units: true, Scalar: r.Scalar}
 }
 
 // makingUnits returns the cost of making them: of a point some 13 doublings, and for each factor 3
@@ -53,17 +53,28 @@ func (p *Plan) Radix() (r eisenstein.Radix, units bool) {
 
 // Radix returns that of multiples in the form for digits modulo six units.
 func (m *Multiples) Radix() (r eisenstein.Radix) {
-	all := eisenstein.Radices()
+	all := eisenstein.Radices(m.Scalar)
 	if i := slices.IndexFunc(all, func(r eisenstein.Radix) bool { return r.Windows == m.Rows }); m.Units && i >= 0 {
 		r = all[i]
 	}
 	return r
 }
 
+// affineUnits reports whether affine sums have kernels for points in the form for digits modulo six units.
+// Others then have none.
+func (in *Input) affineUnits() bool {
+	_, ok := kernel.ForAffine(in.Curve.String(), Units.Of(in.Group.String()))
+	return ok
+}
+
 // unitPlan returns the plan by digits modulo six units.
 func (in Input) unitPlan(chunks []int) *Plan {
 	r := in.Multiples.Radix()
-	return &Plan{Input: in, Width: unitWidth(r), Windows: r.Windows, Sharing: Sharing{1, 1}, Chunks: chunks}
+	p := &Plan{Input: in, Width: unitWidth(r), Windows: r.Windows, Sharing: Sharing{1, 1}, Chunks: chunks}
+	if in.affineUnits() {
+		p.Levels, p.Affine = in.Params.AffineLevels, true
+	}
+	return p
 }
 
 // filled returns how many of the buckets digits can have. Modulo six units about two fifths of

@@ -17,6 +17,9 @@
 //
 // The other blocks of the multiprocessor add while one waits for its inverse.
 #include "chords.cuh"
+#if defined(PIPPIN_UNITS)
+#include "units.cuh"
+#endif
 
 namespace pippin::grid {
 
@@ -75,11 +78,21 @@ struct kept {
   }
 };
 
+// Where x of the point of an entry is. With units.cuh's form it is one of three, before y.
 __device__ __forceinline__ const uint32_t* point_of(const uint32_t* points, uint32_t v) {
-  return points + (v & ~negative) * (uint64_t)pair_words;
+  v &= ~negative;
+#if defined(PIPPIN_UNITS)
+  return points + (v + v / 3) * (uint64_t)field::words;
+#else
+  return points + v * (uint64_t)pair_words;
+#endif
 }
 __device__ __forceinline__ elem y_of(const uint32_t* point, uint32_t v) {
+#if defined(PIPPIN_UNITS)
+  const elem y = F::load(point + (3 - (v & ~negative) % 3) * field::words);
+#else
   const elem y = F::load(point + field::words);
+#endif
   return F::select((v & negative) != 0, F::neg(y), y);
 }
 

@@ -449,6 +449,10 @@ var allCurve = map[string]Curve{
 		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bn254_units_digits", Symbol: "pippin_bn254_units_bins_count", Threads: 512, Dynamic: true}},
 		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bn254_units_digits", Symbol: "pippin_bn254_units_bins_scatter", Threads: 1024, Dynamic: true}},
 	},
+	"bls12_381_units": {
+		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bls12_381_units_digits", Symbol: "pippin_bls12_381_units_bins_count", Threads: 512, Dynamic: true}},
+		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bls12_381_units_digits", Symbol: "pippin_bls12_381_units_bins_scatter", Threads: 1024, Dynamic: true}},
+	},
 }
 
 // Group is the kernels for one group.
@@ -559,6 +563,15 @@ var allGroup = map[string]Group{
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
+	"bls12_381_g1_units": {
+		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_accumulate", Symbol: "pippin_bls12_381_g1_accumulate", Threads: 128}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_fold", Threads: 128, Stack: 768}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_reduce", Threads: 128, Stack: 576}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_planes", Symbol: "pippin_bls12_381_g1_planes", Threads: 128, Stack: 576}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_joins", Symbol: "pippin_bls12_381_g1_joins", Threads: 128}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_multiples", Symbol: "pippin_bls12_381_g1_multiples", Threads: 128}},
+		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_points", Symbol: "pippin_bls12_381_g1_check", Threads: 128}},
+	},
 }
 
 // Pairs is the kernels for one group with affine additions.
@@ -625,6 +638,9 @@ var allAffine = map[string]Affine{
 	"bls12_381_g1": {
 		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 16}},
 	},
+	"bls12_381_g1_units": {
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_units_affine", Symbol: "pippin_bls12_381_g1_units_affine_sums", Threads: 128, Stack: 16}},
+	},
 }
 
 // Small is the kernels for one group whose small MSMs have a kernel of their own.
@@ -683,5 +699,8 @@ func ForUnits(curve, group string) (Units, bool) {
 var allUnits = map[string]Units{
 	"bn254_g1_units": {
 		PrepareUnits: kernels.Kernel[PrepareUnits]{Entry: kernels.Entry{Unit: "msm/bn254_g1_units_units", Symbol: "pippin_bn254_g1_units_prepare_units", Threads: 128}},
+	},
+	"bls12_381_g1_units": {
+		PrepareUnits: kernels.Kernel[PrepareUnits]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_units_units", Symbol: "pippin_bls12_381_g1_units_prepare_units", Threads: 128}},
 	},
 }

@@ -63,14 +63,13 @@ var (
 		instances: perGroup()[2 : 2*len(curves)]}
 	// sums are the groups for which affine sums of tasks won over pairs, or over XYZZ sums.
 	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"},
-		instances: []instance{perGroup()[1], perGroup()[4]}}
+		instances: []instance{perGroup()[1], perGroup()[4], withUnits("bls12_381")}}
 	// digits are the ways to cut a curve's scalars.
 	digits = axis{name: "Curve", doc: "one curve's scalars, or digits of them modulo six units", key: []string{"curve"},
-		instances: append(perCurve(), instance{"bn254_units",
-			[]string{"PIPPIN_FOR=bn254_units", "PIPPIN_CURVE=bn254", "PIPPIN_UNITS=bn254_units"}})}
+		instances: append(perCurve(), unitDigits("bn254"), unitDigits("bls12_381"))}
 	// units are the groups whose points have a form for such digits.
 	units = axis{name: "Units", doc: "one group with digits modulo six units", key: []string{"curve", "group"},
-		instances: []instance{withUnits}}
+		instances: []instance{withUnits("bn254"), withUnits("bls12_381")}}
 	// small are the groups of which small MSMs have a kernel of their own.
 	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own",
 		key: []string{"curve", "group"}, instances: []instance{perGroup()[0], perGroup()[4], edwards}}
@@ -166,18 +165,24 @@ func perGroup() (is []instance) {
 	for _, c := range curves {
 		for _, g := range []string{"g1", "g2"} {
 			i := instance{c + "_" + g, []string{"PIPPIN_FOR=" + c + "_" + g, "PIPPIN_CURVE=" + c, "PIPPIN_GROUP=" + g}}
-			if i.name == sameSums[withUnits.name] {
+			if i.name == "bn254_g1" || i.name == "bls12_381_g1" { // with digits modulo six units
 				i.defines = append(i.defines, "PIPPIN_ROWS=1")
 			}
 			is = append(is, i)
 		}
 	}
-	return append(is, edwards, withUnits)
+	return append(is, edwards, withUnits("bn254"), withUnits("bls12_381"))
 }
 
-// withUnits is G1 of BN254 with digits modulo six units.
-var withUnits = instance{
-	"bn254_g1_units", []string{"PIPPIN_FOR=bn254_g1_units", "PIPPIN_CURVE=bn254", "PIPPIN_GROUP=g1", "PIPPIN_UNITS=bn254_units"},
+// withUnits is G1 of a curve with digits modulo six units, unitDigits these digits.
+func withUnits(curve string) instance {
+	name := curve + "_g1_units"
+	return instance{name, []string{"PIPPIN_FOR=" + name, "PIPPIN_CURVE=" + curve, "PIPPIN_GROUP=g1", "PIPPIN_UNITS=" + curve + "_units"}}
+}
+
+func unitDigits(curve string) instance {
+	name := curve + "_units"
+	return instance{name, []string{"PIPPIN_FOR=" + name, "PIPPIN_CURVE=" + curve, "PIPPIN_UNITS=" + name}}
 }
 
 // edwards is G1 of BLS12-377 in twisted Edwards form.
@@ -188,13 +193,16 @@ var edwards = instance{
 // bothOverFp: both groups of BW6-761 are over one field, so that the sums of
 // either are the same code; only the check of points knows the equation's b, and
 // the decoding of points is told it.
+// added: of BLS12-381 G1 affine sums alone read points in the form for digits modulo six units.
 // sameSums: sums do not depend on the digits that points were added up by either.
 // asLoaded: what is done to bases before they take another form. sameCurve is both.
 var (
 	bothOverFp = map[string]string{"bw6_761_g2": "bw6_761_g1"}
-	sameSums   = map[string]string{"bw6_761_g2": "bw6_761_g1", withUnits.name: "bn254_g1"}
-	asLoaded   = map[string]string{edwards.name: "bls12_377_g1", withUnits.name: "bn254_g1"}
-	sameCurve  = map[string]string{"bw6_761_g2": "bw6_761_g1", edwards.name: "bls12_377_g1", withUnits.name: "bn254_g1"}
+	added      = map[string]string{"bw6_761_g2": "bw6_761_g1", "bls12_381_g1_units": "bls12_381_g1"}
+	sameSums   = map[string]string{"bw6_761_g2": "bw6_761_g1", "bn254_g1_units": "bn254_g1", "bls12_381_g1_units": "bls12_381_g1"}
+	asLoaded   = map[string]string{edwards.name: "bls12_377_g1", "bn254_g1_units": "bn254_g1", "bls12_381_g1_units": "bls12_381_g1"}
+	sameCurve  = map[string]string{"bw6_761_g2": "bw6_761_g1", edwards.name: "bls12_377_g1", "bn254_g1_units": "bn254_g1",
+		"bls12_381_g1_units": "bls12_381_g1"}
 )
 
 // families are all kernels there are. A new kernel of an old source needs no
@@ -207,7 +215,7 @@ var families = []family{
 			{name: "sort", per: once, waits: true},
 			{name: "buckets", per: once, waits: true},
 			{name: "digits", per: digits, waits: true},
-			{name: "accumulate", per: groups, twins: bothOverFp},
+			{name: "accumulate", per: groups, twins: added},
 			{name: "pairs", per: pairs, twins: bothOverFp},
 			{name: "affine", per: sums, waits: true},
 			{name: "direct", per: small, waits: true},

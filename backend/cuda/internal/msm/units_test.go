@@ -54,13 +54,19 @@ func corners(radix eisenstein.Radix, of *eisenstein.Scalars, n int) (all []*big.
 // some of them, with scalars of every distribution and at the borders of digits. The fake driver
 // has one radix and one set, or with -every-set all sets and the radices for which it has memory.
 func TestUnits(t *testing.T) {
+	for _, curve := range []backend.Curve{backend.BN254, backend.BLS12381} {
+		t.Run(curve.String(), func(t *testing.T) { testUnits(t, curve) })
+	}
+}
+
+func testUnits(t *testing.T, curve backend.Curve) {
 	_, c := open(t, device.Options{})
-	curve, group := backend.BN254, backend.G1
+	group := backend.G1
 	of, err := eisenstein.Of(curve.ScalarField())
 	if err != nil {
 		t.Fatal(err)
 	}
-	radices, sets := eisenstein.Radices(), fixtures.Sets()
+	radices, sets := eisenstein.Radices(curve.ScalarBits()), fixtures.Sets()
 	all := *everySet || !cudatest.Slow()
 	if !all {
 		sets = []fixtures.Set{fixtures.Infinities}
