@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "8469f3bee7993441858155a3e54dd2a1372a441dcfd73de3ab174a8e683e2a1a"
+const digest = "e5f3b6c799258f506d2c62499c5d1e4a294bdc2253944ad8a5f160858fa7a588"

@@ -19,9 +19,8 @@ using field = group::field;
 
 // For code that is not hot: products are calls.
 using cold_field = outlined<field>;
-// For loops: products in place as long as they fit the instruction cache. Over Fp2 of BN254 they do, and
-// are calls for the size of the code.
-using hot_field = std::conditional_t<(field::words > 12), cold_field, field>;
+// For loops: products in place as long as they fit the instruction cache.
+using hot_field = std::conditional_t<(field::words > 16), cold_field, field>;
 
 constexpr int words = field::words, affine_words = 2 * words, jacobian_words = 3 * words;
 // Blocks of a loop over points that a multiprocessor has at least.

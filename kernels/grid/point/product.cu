@@ -4,6 +4,10 @@
 
 namespace pippin::grid {
 
+// The products of a doubling, an addition and some more in place exceed the instruction cache from 12
+// limbs on: on an H200 calls take 21 % less over Fp of BLS12, 39 over Fp2 of BN254.
+using product_field = std::conditional_t<(words > 8), cold_field, field>;
+
 // The multiples 1 to product_entries of (x, y), entry_elements each, as affine points of
 // the isomorphic curve on which the last one's denominator is 1; returns that denominator.
 // The group has no small order. Cost: 62M + 28S.
@@ -55,7 +59,7 @@ PIPPIN_KERNEL((128, loop_blocks), product)
 (const uint32_t* from, uint64_t points, flag projective, uint32_t* to, const uint32_t* digits, uint64_t scalars,
  uint64_t places, uint64_t each, const uint32_t* beta, uint32_t* tables, uint64_t first, uint64_t first_scalar,
  uint64_t count, uint64_t log_reversed, uint64_t half, uint64_t blocks, uint64_t step) {
-  using F = hot_field;
+  using F = product_field;
   constexpr int stride = entry_elements * words;
   const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
   uint32_t* const table = tables + thread * product_entries * stride;
