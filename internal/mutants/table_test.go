@@ -357,6 +357,12 @@ var mutants = []mutant{
 	{proofs, "Dst: span(scalars, 0, scalars.Len())", "Dst: span(scalars, 0, 1)", "TestBlobsAreWiped"},
 	{proofs, "Keep: m.memory}", "}", "TestOpeningsElsewhere"},
 
+	// internal/eisenstein, internal/cuda/msmplan/units.go: digits modulo six units of two curves.
+	{digits, "return new(big.Int).Lsh(big.NewInt(1), 127)", "return new(big.Int).Lsh(big.NewInt(1), 126)", "TestDigits"},
+	{digits, "{1728, 12, 10, 255}", "{1536, 12, 10, 255}", "TestRadices"},
+	{units, "can || in.affineUnits() && in.Params.Affine == 0 ||", "can ||", "TestUnitPlans"},
+	{units, "\t\tp.Levels, p.Affine = in.Params.AffineLevels, true\n", "", "TestUnitPlans"},
+
 	// internal/proofsystem/sizes.go: what a plan says of a prover.
 	{sizes, "Points: p.z, Uniform: true}", "Points: p.z}", "TestUniform"},
 	{sizes, "Uniform: bases == canonical", "Uniform: true", "TestUniform"},
