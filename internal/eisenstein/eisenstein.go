@@ -30,7 +30,10 @@ type Radix struct {
 // Radices are those that there are kernels for, for scalars of 254 or 255 bits. Each M is 3^i 2^j,
 // which takes few additions to multiply by, and the least or the next for as many digits.
 func Radices(scalar int) []Radix {
-	all := []Radix{{6912, 10, 12, 254}, {3072, 11, 11, 254}, {1536, 12, 10, 254}, {7776, 10, 12, 255}, {3456, 11, 11, 255}, {1728, 12, 10, 255}}
+	all := []Radix{
+		{6912, 10, 12, 254}, {3072, 11, 11, 254}, {1536, 12, 10, 254},
+		{7776, 10, 12, 255}, {3456, 11, 11, 255}, {1728, 12, 10, 255},
+	}
 	return slices.DeleteFunc(all, func(r Radix) bool { return r.Scalar != scalar })
 }
 

@@ -21,7 +21,8 @@ const leastUnits = 3 << 21
 func (in *Input) radices() []eisenstein.Radix {
 	w := in.Params.UnitWindows
 	_, can := kernel.ForUnits(in.Curve.String(), Units.Of(in.Group.String()))
-	if !can || in.affineUnits() && in.Params.Affine == 0 || !in.Uniform || in.Params.Units == 0 || in.Params.Window != 0 || w == 0 && in.Count < leastUnits {
+	can = can && (in.Params.Affine > 0 || !in.affineUnits())
+	if !can || !in.Uniform || in.Params.Units == 0 || in.Params.Window != 0 || w == 0 && in.Count < leastUnits {
 		return nil
 	}
 	return slices.DeleteFunc(eisenstein.Radices(in.Curve.ScalarBits()), func(r eisenstein.Radix) bool { return w != 0 && r.Windows != w })

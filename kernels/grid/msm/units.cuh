@@ -1,6 +1,6 @@
 // units.cuh: digits modulo the six units of Z[w], w^2 + w + 1 = 0, and the points that they
-// add up. internal/eisenstein says what they are and why they fit. Compiled with
-// -DPIPPIN_UNITS=bn254_units.
+// add up. internal/eisenstein says what they are and why they fit. Compiled for the header of
+// a curve's, such as -DPIPPIN_UNITS=bn254_units.
 //
 // A scalar k becomes x + y w, less the nearest multiple of pi. A digit is a unit times
 // a + b (1 + w), a > 0 and b >= 0: its bucket is b 2^bits + a - 1, and the unit is a sign
@@ -37,7 +37,7 @@ __device__ __forceinline__ mp::num<N> number_of(const W& word) {
   return r;
 }
 
-// A coordinate of k/pi, from the words of k from the third on: below 2^127, and 30 bits of its
+// A coordinate of k/pi, from the words of k from the third on: below 2^128, and 30 bits of its
 // fraction. over is 2^286 times the coordinate of 1/pi. The words that were dropped and the
 // rounding make it wrong by less than 2^-29. Cost: 5N multiplications.
 template <int N>
@@ -50,7 +50,8 @@ __device__ __forceinline__ mp::num<4> quotient(const mp::num<5>& high, const mp:
   return mp::slice<1, 4>(u);
 }
 
-// k less the nearest multiple of pi, or nearly so: both coordinates are below 2^126 + 2^125.
+// k less the nearest multiple of pi, or nearly so: both coordinates are below 2^126 + 2^125 for
+// scalars of 254 bits, 2^127 for those of 255.
 // Cost: 80 multiplications.
 __device__ __forceinline__ eisenstein shortened(const mp::num<8>& k) {
   const mp::num<5> high = mp::slice<3, 5>(k);
