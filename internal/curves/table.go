@@ -117,16 +117,13 @@ func decoder381(r io.Reader) decoder { return bls12381.NewDecoder(r, bls12381.No
 func decoder761(r io.Reader) decoder { return bw6761.NewDecoder(r, bw6761.NoSubgroupChecks()) }
 
 // rotate254 and rotate381 multiply a point of G1 by 1 + w = -w^2.
-func rotate254(p *bn254.G1Jac) {
-	beta := beta254()
-	p.X.Mul(&p.X, beta).Mul(&p.X, beta)
-	p.Y.Neg(&p.Y)
-}
+func rotate254(p *bn254.G1Jac)    { rotate(&p.X, &p.Y, beta254()) }
+func rotate381(p *bls12381.G1Jac) { rotate(&p.X, &p.Y, beta381()) }
 
-func rotate381(p *bls12381.G1Jac) {
-	beta := beta381()
-	p.X.Mul(&p.X, beta).Mul(&p.X, beta)
-	p.Y.Neg(&p.Y)
+func rotate[E any, P Element[E]](x, y, beta P) {
+	x.Mul(x, beta)
+	x.Mul(x, beta)
+	y.Neg(y)
 }
 
 // beta254 and beta381 are what w of package eisenstein is on points of G1: it takes x to beta x.
@@ -144,17 +141,11 @@ var beta381 = sync.OnceValue(func() *fp381.Element {
 	})
 })
 
-// coordinate is an element of a field of coordinates.
-type coordinate[E any] interface {
-	*E
-	Mul(a, b *E) *E
-	Square(a *E) *E
-	Equal(*E) bool
-	SetBigInt(*big.Int) *E
-}
-
 // rotation returns the cube root of 1 by which x becomes that of lambda times its point.
-func rotation[E any, P coordinate[E]](c backend.Curve, x P, multiple func(lambda *big.Int) *E) *E {
+func rotation[E any, P interface {
+	Element[E]
+	SetBigInt(*big.Int) *E
+}](c backend.Curve, x P, multiple func(lambda *big.Int) *E) *E {
 	of, err := eisenstein.Of(c.ScalarField())
 	if err != nil {
 		panic(err) // a test calls it

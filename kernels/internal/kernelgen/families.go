@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A family is a folder of kernels for one purpose: sources that are compiled
 // into units, and a Go package with their launch structs, written beside them.
@@ -41,6 +44,9 @@ type instance struct {
 
 var curves = []string{"bn254", "bls12_377", "bls12_381", "bw6_761"}
 
+// unitCurves are those whose G1 has digits modulo six units.
+var unitCurves = []string{"bn254", "bls12_381"}
+
 var (
 	once   = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
 	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
@@ -66,10 +72,10 @@ var (
 		instances: []instance{perGroup()[1], perGroup()[4], withUnits("bls12_381")}}
 	// digits are the ways to cut a curve's scalars.
 	digits = axis{name: "Curve", doc: "one curve's scalars, or digits of them modulo six units", key: []string{"curve"},
-		instances: append(perCurve(), unitDigits("bn254"), unitDigits("bls12_381"))}
+		instances: append(perCurve(), perUnits(unitDigits)...)}
 	// units are the groups whose points have a form for such digits.
 	units = axis{name: "Units", doc: "one group with digits modulo six units", key: []string{"curve", "group"},
-		instances: []instance{withUnits("bn254"), withUnits("bls12_381")}}
+		instances: perUnits(withUnits)}
 	// small are the groups of which small MSMs have a kernel of their own.
 	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own",
 		key: []string{"curve", "group"}, instances: []instance{perGroup()[0], perGroup()[4], edwards}}
@@ -165,13 +171,21 @@ func perGroup() (is []instance) {
 	for _, c := range curves {
 		for _, g := range []string{"g1", "g2"} {
 			i := instance{c + "_" + g, []string{"PIPPIN_FOR=" + c + "_" + g, "PIPPIN_CURVE=" + c, "PIPPIN_GROUP=" + g}}
-			if i.name == "bn254_g1" || i.name == "bls12_381_g1" { // with digits modulo six units
+			if g == "g1" && slices.Contains(unitCurves, c) {
 				i.defines = append(i.defines, "PIPPIN_ROWS=1")
 			}
 			is = append(is, i)
 		}
 	}
-	return append(is, edwards, withUnits("bn254"), withUnits("bls12_381"))
+	return append(append(is, edwards), perUnits(withUnits)...)
+}
+
+// perUnits returns an instance of each curve with digits modulo six units.
+func perUnits(of func(curve string) instance) (is []instance) {
+	for _, c := range unitCurves {
+		is = append(is, of(c))
+	}
+	return is
 }
 
 // withUnits is G1 of a curve with digits modulo six units, unitDigits these digits.
