@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "e5f3b6c799258f506d2c62499c5d1e4a294bdc2253944ad8a5f160858fa7a588"
+const digest = "fe080ded62b8d9c9b78b688931fbe6e1316ba18d4b630ef58fb039a2c008202e"

@@ -82,7 +82,7 @@ struct kept {
 __device__ __forceinline__ const uint32_t* point_of(const uint32_t* points, uint32_t v) {
   v &= ~negative;
 #if defined(PIPPIN_UNITS)
-  return points + (v + v / 3) * (uint64_t)field::words;
+  return points + unit_place(v) * (uint64_t)field::words;
 #else
   return points + v * (uint64_t)pair_words;
 #endif

@@ -205,6 +205,9 @@ struct unit_digits {
 #if defined(PIPPIN_GROUP)
 constexpr uint32_t unit_elements = 4;  // of a point in the table: x, w x, w^2 x, y
 
+// Where x of such a point is, in elements: 3 point + the power of w becomes 4 point + the power.
+__device__ __forceinline__ uint32_t unit_place(uint32_t value) { return value + value / 3; }
+
 // A point of the table times a power of w.
 struct unit_point {
   const uint32_t* points;
@@ -216,8 +219,7 @@ template <Field F, Field Slow>
 struct unit_law : xyzz_law<F, Slow> {
   using law = xyzz_law<F, Slow>;
   using law::add_equal, law::load;
-  // 3 point + the power of w becomes 4 point + the power.
-  __device__ __forceinline__ static unit_point at(const uint32_t* points, uint32_t value) { return {points, value + value / 3}; }
+  __device__ __forceinline__ static unit_point at(const uint32_t* points, uint32_t value) { return {points, unit_place(value)}; }
   template <class G>
   __device__ __forceinline__ static affine<G> coordinates(const unit_point& p) {
     return {G::load(p.points + p.x * (uint64_t)G::words), G::load(p.points + (p.x | 3) * (uint64_t)G::words)};
