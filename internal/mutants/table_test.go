@@ -579,7 +579,11 @@ var mutants = []mutant{
 	{assign, "\t\tif p := recover(); p != nil {\n\t\t\terr = &crew.Panic{Value: p}\n\t\t}\n", "", "TestDefects"},
 	{assign, `err = fmt.Errorf("%w: %v", ErrDefect, err)`, `err = fmt.Errorf("%v", err)`, "TestDefects"},
 	{assign, "\t\t\t\tif err := ctx.Err(); err != nil {\n\t\t\t\t\treturn err\n\t\t\t\t}\n", "", "TestHintsThatFail"},
-	{assign, "return r.complete()", "return nil", "TestDefects"},
+	{assign, "if err := r.complete(); err != nil {", "if err := error(nil); err != nil {", "TestDefects"},
+	{assign, "\t\t\tr.retract()\n", "", "TestSettled"},
+	{assign, "copy(wires[lo:hi], r.values[lo:hi])", "", "TestSettled"},
+	{assign, "case v.Copied:\n\t\tv = &Solution[S]{Wires: v.Wires}\n", "", "TestLentMemory"},
+	{assign, "case wires*s.of <= mostInPlace:", "case true:", "TestLentMemory"},
 	{assign, "if l.alone {", "if false {", "TestLateHintsOfUsersComeInTurn"},
 	{assign, "return w.divide()", "return nil", "TestRows"},
 	{assign, "if !unknown(to) {", "if false {", "TestDefects"},
@@ -740,7 +744,9 @@ var mutants = []mutant{
 	{older, "Sub(&a[i], &b[i])", "Sub(&b[i], &a[i])", "TestVectorMethods"},
 	{older, "Mul(&a[i], b)", "Add(&a[i], b)", "TestVectorMethods"},
 
-	// prover/groth16/vectors.go: proofs that share a request.
+	// prover/groth16/vectors.go: sums that begin before the solver ends, and proofs that share a request.
+	{onCard, "if at.Err() != nil && ctx.Err() == nil {", "if false {", "TestSumsOverWiresBeginEarly"},
+	{onCard, "\t\t\tlentNow.Add(-bytes)\n", "", "TestSolutionsAreWhereTheBackendReads"},
 	{onCard, "w := at(all, i, wires)", "w := at(all, 0, wires)", "TestStreamSharesRequests"},
 	{onCard, "v := at(some, i, n)", "v := at(some, 0, n)", "TestStreamSharesRequests"},
 

@@ -58,6 +58,7 @@ type curve[P1, P2 any, S comparable] struct {
 type solution[S any] struct {
 	w, a, b, c []S
 	lent       *lent
+	copied     bool   // the lent memory for wires has a copy of w
 	free       func() // gives the memory back to the solver
 }
 
@@ -65,21 +66,27 @@ func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S], on *
 	if !s.Lent {
 		on = nil
 	}
-	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], on, func() { by.Free(s) }}
+	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], on, s.Copied, func() { by.Free(s) }}
 }
 
 func (s *solution[S]) wipe() {
-	if s.lent != nil {
-		s.lent.wires()
-		s.lent.sides()
-	} else {
-		merge.Wipe(s.a, s.b, s.c, s.w)
-	}
-	s.a, s.b, s.c = nil, nil, nil
+	s.wipeWires()
+	s.wipeFactors()
 	if s.free != nil {
 		s.free()
 		s.free = nil
 	}
+}
+
+// wipeWires wipes the values of the wires. They are no longer used.
+func (s *solution[S]) wipeWires() {
+	if s.lent != nil {
+		s.lent.wires()
+	}
+	if s.lent == nil || s.copied {
+		merge.Wipe(s.w)
+	}
+	s.w = nil
 }
 
 // wipeFactors wipes the values of the constraints. They are no longer used.

@@ -1,5 +1,17 @@
 package groth16
 
+import (
+	"context"
+
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
+
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
+)
+
 // Overlap makes the transforms run beside the witness's MSMs, or after them.
 func Overlap(on bool) Option {
 	return func(o *options) {
@@ -34,5 +46,35 @@ func MostLent(n int64) (restore func()) {
 	return func() { mostLent = was }
 }
 
-// LentNow returns how many bytes backends lend now.
-func LentNow() int64 { return lentNow.Load() }
+// LentNow returns how many bytes backends lend now, and n more.
+func LentNow(n int64) int64 { return lentNow.Add(n) }
+
+// Settled has solutions over BN254 wait for f when their wires have values, and end with err, until restore is
+// called.
+func Settled(f func(), err error) (restore func()) {
+	was := bn254Curve.system
+	bn254Curve.system = func(ccs constraint.ConstraintSystem) (solve.System[fr.Element], bool) {
+		s, ok := was(ccs)
+		s.Solver = assignment.Over[fr.Element]()
+		run := s.Solver.Solve
+		s.Solver.Solve = func(ctx context.Context, sys assignment.System[fr.Element], inputs []fr.Element, cfg solver.Config,
+			commit assignment.Commit[fr.Element]) (*assignment.Solution[fr.Element], error) {
+			settled, retract := sys.Settled, func() {}
+			sys.Settled = func(wires []fr.Element) func() {
+				retract = settled(wires)
+				f()
+				return retract
+			}
+			sol, failed := run(ctx, sys, inputs, cfg, commit)
+			if failed != nil || err == nil {
+				return sol, failed
+			}
+			retract()
+			merge.Wipe(append(sol.Sides[:], sol.Wires)...)
+			s.Solver.Free(sol)
+			return nil, err
+		}
+		return s, ok
+	}
+	return func() { bn254Curve.system = was }
+}

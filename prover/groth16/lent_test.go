@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
@@ -15,8 +16,10 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // lender is a backend that has memory for scalars, and sees which inputs lie there.
@@ -27,6 +30,7 @@ type lender struct {
 	given     [][]byte // all buffers so far
 	free      int      // of these
 	in, other int      // inputs in buffers, and elsewhere
+	runs      int
 }
 
 // Alloc implements backend.Allocator.
@@ -53,6 +57,9 @@ func (l *loan) Free() {
 }
 
 func (l *lender) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	l.mu.Lock()
+	l.runs++
+	l.mu.Unlock()
 	for _, s := range steps {
 		backend.WithInput(s, func(in *backend.Input, _ int) {
 			l.mu.Lock()
@@ -79,8 +86,8 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 	w := b.witness(t, 3)
 	wrong := b.witness(t, -3)
 	wires := b.ccs.GetNbPublicVariables() + b.ccs.GetNbSecretVariables() + b.ccs.GetNbInternalVariables()
-	solution := 32 * (wires + 3*int(ecc.NextPowerOfTwo(uint64(b.ccs.GetNbConstraints()))))
-	for most, lends := range map[int]bool{1 << 30: true, 16 * solution: true, 16*solution - 1: false, 0: false} {
+	solution := 32 * (wires + 3*b.ccs.GetNbConstraints())
+	for most, lends := range map[int]bool{1 << 30: true, 4 * solution: true, 4*solution - 1: false, 0: false} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			defer groth16.MostLent(int64(most))()
 			f := faulty.Backends{Elsewhere: true}
@@ -95,7 +102,7 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.in, l.other = 0, 0 // what was asked when the backend was opened
-			for _, inFlight := range []int{1, 6} {
+			for _, inFlight := range []int{1, 4} {
 				for proof, err := range p.ProveAll(t.Context(), slices.Values(slices.Repeat([]witness.Witness{w}, 8)), inFlight) {
 					if err != nil {
 						t.Fatal(err)
@@ -106,17 +113,75 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 			if _, err := p.Prove(t.Context(), wrong); err == nil {
 				t.Error("a proof of a wrong witness")
 			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
 			if lends != (l.other == 0) || lends != (l.in > 0) {
 				t.Errorf("%d inputs in the backend's memory, %d elsewhere", l.in, l.other)
+			}
+			groth16.LentNow(int64(most)) // by others, so that there is nothing to lend
+			l.in = 0
+			if _, err := p.Prove(t.Context(), w); err != nil || l.in > 0 {
+				t.Errorf("%v, %d inputs in the backend's memory although others have all of it", err, l.in)
+			}
+			groth16.LentNow(-int64(most))
+			if err := p.Close(); err != nil {
+				t.Error(err)
 			}
 			if l.free != len(l.given) || slices.ContainsFunc(l.given, func(b []byte) bool { return !bytes.Equal(b, make([]byte, len(b))) }) {
 				t.Errorf("%d of %d buffers are given back, or some have secrets", l.free, len(l.given))
 			}
-			if n := groth16.LentNow(); n != 0 {
+			if n := groth16.LentNow(0); n != 0 {
 				t.Errorf("%d bytes count as lent", n)
+			}
+		})
+	}
+}
+
+// TestSumsOverWiresBeginEarly: when all wires have values the sums over them begin, while constraints are being
+// checked. If the solver then leaves the witness to gnark's, they are begun again with what that finds.
+func TestSumsOverWiresBeginEarly(t *testing.T) {
+	for name, err := range map[string]error{"solved": nil, "left to gnark": assignment.ErrDefect} {
+		t.Run(name, func(t *testing.T) {
+			b := build(t, ecc.BN254, samples.ByName("commitments"))
+			w := b.witness(t, 3)
+			f := faulty.Backends{Elsewhere: true}
+			var l *lender
+			e := newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (backend.Backend, error) {
+				on, err := f.New(ctx)
+				l = &lender{Backend: on}
+				return l, err
+			}})
+			p, failed := groth16.NewProver(e, b.ccs, b.pk)
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			runs := func() int {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return l.runs
+			}
+			begun := 0
+			defer groth16.Settled(func() {
+				for before, since := runs(), time.Now(); runs() == before; time.Sleep(100 * time.Microsecond) {
+					if time.Since(since) > 10*time.Second {
+						t.Error("no program runs although all wires have values")
+						return
+					}
+				}
+				begun++
+			}, err)()
+			left := solve.LeftToGnark()
+			proof, failed := p.Prove(t.Context(), w)
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			b.verify(t, proof, w)
+			if asked := solve.LeftToGnark() != left; begun != 1 || asked != (err != nil) {
+				t.Errorf("begun %d times, gnark was asked: %v", begun, asked)
+			}
+			if failed := p.Close(); failed != nil || f.Held() != 0 {
+				t.Errorf("%v, %d bases and spaces are left", failed, f.Held())
+			}
+			if l.free != len(l.given) || slices.ContainsFunc(l.given, func(b []byte) bool { return !bytes.Equal(b, make([]byte, len(b))) }) {
+				t.Errorf("%d of %d buffers are given back, or some have secrets", l.free, len(l.given))
 			}
 		})
 	}

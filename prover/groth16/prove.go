@@ -1,6 +1,7 @@
 package groth16
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -88,9 +89,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	var mem resident.Memory
 	defer mem.Free()
 	mem.Add(func() {
-		for _, v := range com.values {
-			clear(v)
-		}
+		com.wipe()
 		clear(total.knowledge)
 		*total, *blind = sums[P1, P2]{}, blinding.Blinding[P1, P2, S]{}
 	})
@@ -100,11 +99,16 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	sys.Engine = p.engine
 	lend, on := p.lend(ctx, &mem)
 	sys.Lend = lend
+	if own.wires != nil {
+		sys.Settled = func(w []S) (retract func()) {
+			return p.startWires(ctx, own, pending[P1, P2, S]{&solution[S]{w: w}, com, total})
+		}
+	}
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
 	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, cfg, com))
 	end(err)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(own.beside.Wait(), err) // sums that fail end the proof's context, and the solver by it
 	}
 	sol := solutionOf(sys.Solver, solved, on)
 	mem.Add(sol.wipe)
@@ -118,6 +122,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		p.blinding.Mask(blind)
 		return nil
 	})
+	hashes := p.hashes(sol.w)
 	if p.stream != nil {
 		err = p.stream.msms(pending[P1, P2, S]{sol, com, total})
 	} else {
@@ -129,7 +134,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	<-masked
 	pr := &proof[P1, P2]{commitments: com.points}
 	pr.ar, pr.bs, pr.krs = p.blinding.Join(&total.Sums, blind)
-	if pr.commitmentPok, err = p.fold(sol.w, total.knowledge); err != nil {
+	if pr.commitmentPok, err = p.fold(hashes, total.knowledge); err != nil {
 		return nil, err
 	}
 	proof := p.proof(pr)
@@ -138,8 +143,9 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 }
 
 // msms computes all sums over the key's points. On a backend with vectors these are two programs:
-// one over the witness, and one that ends with the sum over Z. Elsewhere they are one batch, or two
-// if the quotient is computed beside the first. It closes sessions while the proof goes on.
+// one over the wires, which our solver has begun, and one that ends with the sum over Z. Elsewhere they
+// are one batch, or two if the quotient is computed beside the first. It closes sessions while the proof
+// goes on.
 func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S],
 	sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	defer func() {
@@ -182,10 +188,15 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		}
 		addZ(h)
 	}
-	run := func(ready func()) error {
-		return p.sumsOverWires(ctx, own.wires, pending[P1, P2, S]{sol, com, out}, ready)
+	if wiresOn && own.started == nil {
+		p.startWires(ctx, own, pending[P1, P2, S]{sol, com, out})
 	}
-	if !wiresOn {
+	if wiresOn {
+		if err := own.until(ctx, own.started); err != nil {
+			return err
+		}
+		own.beside.Go(func() error { sol.wipeWires(); com.wipe(); return nil })
+	} else {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.A)
 		b, err := p.pick(ctx, mem, &p.b, sol.w)
 		if err != nil {
@@ -197,15 +208,15 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		for i := range p.know {
 			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 		}
-		run = func(ready func()) error {
+		started = append(started, own.start(func(ready func()) error {
 			err := batch.Run(ctx)
 			if err == nil {
 				ready()
 			}
 			return err
-		}
+		}))
 	}
-	if err := own.until(ctx, append(started, own.start(run))...); err != nil || !transforms {
+	if err := own.until(ctx, started...); err != nil || !transforms {
 		return err
 	}
 	batch = resident.NewBatch(p.engine)
@@ -276,18 +287,21 @@ func padded[S any](v []S, n int) []S {
 // foldingDst is the domain separator of the hash that folds the proofs of knowledge.
 const foldingDst = "G16-BSB22"
 
-// fold joins the proofs of knowledge of the commitments into one: it multiplies each by a power of
-// a challenge and adds them up. The challenge is a hash of the commitments' hashes, which are
-// values of wires.
-func (p *prover[P1, P2, S]) fold(wires []S, knowledge []P1) (sum P1, err error) {
-	if len(knowledge) == 0 {
-		return sum, nil
-	}
-	var b []byte
+// hashes returns the commitments' hashes, which are values of wires, one after the other.
+func (p *prover[P1, P2, S]) hashes(wires []S) (b []byte) {
 	for _, c := range p.shape.commitments {
 		b = append(b, p.fr.Marshal(&wires[c.CommitmentIndex])...)
 	}
-	challenge, err := p.fr.Hash(b, []byte(foldingDst), 1)
+	return b
+}
+
+// fold joins the proofs of knowledge of the commitments into one: it multiplies each by a power of
+// a challenge and adds them up. The challenge is a hash of the commitments' hashes.
+func (p *prover[P1, P2, S]) fold(hashes []byte, knowledge []P1) (sum P1, err error) {
+	if len(knowledge) == 0 {
+		return sum, nil
+	}
+	challenge, err := p.fr.Hash(hashes, []byte(foldingDst), 1)
 	if err != nil {
 		return sum, err
 	}

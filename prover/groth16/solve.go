@@ -8,6 +8,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
@@ -15,6 +16,12 @@ import (
 type committed[P1, S any] struct {
 	points []P1
 	values [][]S // in the order of the keys' bases
+}
+
+// wipe wipes the values. They are no longer used.
+func (c *committed[P1, S]) wipe() {
+	merge.Wipe(c.values...)
+	clear(c.values)
 }
 
 // commitment returns the function that a circuit's commitments call. Its inputs are the

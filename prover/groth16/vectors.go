@@ -44,6 +44,7 @@ func (p *prover[P1, P2, S]) onBackend() (quotient, wires bool) {
 // where its programs run: by the time it is solved, the engine's backend may be another.
 type sessions[S comparable] struct {
 	quotient, wires *resident.Ahead[S] // nil if this process computes it
+	started         <-chan struct{}    // closed when the sums over wires are there; nil before they begin
 	beside          *errgroup.Group    // the proof waits for it at its end; the first error ends the proof's context
 	cancel          func()             // ends the proof's context
 }
@@ -67,8 +68,7 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 }
 
 // mostLent bounds the bytes that backends lend for the solutions of all proofs at a time; one gets a
-// sixteenth at most. Other solutions are in Go's memory, and are copied to where the backend reads them:
-// long ones are solved faster there, by as much as the copy takes.
+// quarter at most. Other solutions are in Go's memory, and are copied to where the backend reads them.
 var mostLent int64 = 1 << 30
 
 // lentNow is how many bytes backends lend now.
@@ -79,15 +79,24 @@ func (p *prover[P1, P2, S]) lend(ctx context.Context, mem *resident.Memory) (fun
 	if quotient, wires := p.onBackend(); !quotient || !wires {
 		return nil, nil
 	}
-	on := &lent{func() {}, func() {}}
+	on := new(lent)
 	return func(wires, sides int) (w, s []S) {
 		bytes := int64((wires + sides) * p.vectors.Curve().ScalarBytes())
-		mem.Add(func() { lentNow.Add(-bytes) })
-		if lentNow.Add(bytes) > mostLent || bytes > mostLent/16 {
+		if bytes > mostLent/4 {
 			return nil, nil
 		}
-		w, on.wires = resident.ScalarsUntil(ctx, mem, p.engine, p.g1, wires)
-		s, on.sides = resident.ScalarsUntil(ctx, mem, p.engine, p.g1, sides)
+		if lentNow.Add(bytes) > mostLent {
+			lentNow.Add(-bytes)
+			return nil, nil
+		}
+		mem.Add(func() { lentNow.Add(-bytes) })
+		w, on.wires = resident.Lend[S](ctx, mem, p.engine, p.vectors.Curve(), wires)
+		if w != nil {
+			s, on.sides = resident.Lend[S](ctx, mem, p.engine, p.vectors.Curve(), sides)
+		}
+		if s == nil {
+			return nil, nil
+		}
 		return w, s
 	}, on
 }
@@ -174,6 +183,29 @@ func (p *prover[P1, P2, S]) quotientsOn(s *vector.Session[S], program *vector.Pr
 	program.Transform(c, c, fromValues)
 	program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
 	return a
+}
+
+// startWires starts sumsOverWires in the background. own.started is closed when the sums are there. retract
+// ends them, and returns when nothing reads the wires any more; the sums can then be started with others.
+func (p *prover[P1, P2, S]) startWires(ctx context.Context, own *sessions[S], of pending[P1, P2, S]) (retract func()) {
+	at, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	session := own.wires
+	own.started = own.start(func(ready func()) error {
+		defer close(ended)
+		defer cancel()
+		err := p.sumsOverWires(at, session, of, ready)
+		if at.Err() != nil && ctx.Err() == nil {
+			return nil // retracted
+		}
+		return err
+	})
+	return func() {
+		cancel()
+		<-ended
+		session.Close()
+		own.started, own.wires = nil, resident.OpenAhead(ctx, p.vectors, p.engine, p.wireElements())
+	}
 }
 
 // choice has tables of the wires for which A, B and K have points, in a backend's memory. An empty

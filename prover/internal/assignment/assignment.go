@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,16 +63,22 @@ type System[S any] struct {
 	// Lend, if it is not nil, returns memory for a solution's wires, and for its three sides one after the
 	// other, so many elements, which are zero. It may return nil: then the solver has memory.
 	Lend func(wires, sides int) (w, s []S)
+	// Settled, if it is not nil, is called when all wires have values, while constraints are still being
+	// checked, and returns at once. The wires are in lent memory if there is some. What it starts may read
+	// them until they are wiped. If the solution fails, retract is called, which returns when nothing reads
+	// them any more.
+	Settled func(wires []S) (retract func())
 }
 
 // Solution has a value for each wire and the sides of each constraint: A w, B w, C w
 // of a rank-1 system, the values L, R, O in each row of a sparse one. Its slices have
-// the lengths and the capacities that those of gnark's solutions have.
+// the lengths that those of gnark's solutions have, and their capacities unless they are lent.
 type Solution[S any] struct {
 	Wires []S
 	Sides [3][]S
-	// Lent says that the memory is System.Lend's.
-	Lent bool
+	// Lent says that the memory is System.Lend's. Copied says that its memory for wires has a copy, and
+	// that Wires are the solver's memory.
+	Lent, Copied bool
 }
 
 // Solver solves over one field. It keeps the memory of solutions that were given back
@@ -105,6 +112,10 @@ const (
 	mostKept = 1 << 30
 )
 
+// mostInPlace is how many bytes of wires are solved where they are lent. The memory of a backend has pages of
+// 4 KiB, and terms read wires at random.
+var mostInPlace = 8 << 20
+
 // bytes returns how much memory a solution has.
 func (s *Solver[S]) bytes(v *Solution[S]) int {
 	return s.of * (cap(v.Wires) + cap(v.Sides[0]) + cap(v.Sides[1]) + cap(v.Sides[2]))
@@ -120,11 +131,14 @@ func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 	return s
 }
 
-// Free takes back a solution, whose memory has been cleared up to its capacity, unless it was lent.
+// Free takes back a solution, whose memory has been cleared up to its capacity, but for what was lent.
 // Nothing may refer to it any more. What was given back first is let go where there would be
 // too much.
 func (s *Solver[S]) Free(v *Solution[S]) {
-	if v.Lent {
+	switch {
+	case v.Copied:
+		v = &Solution[S]{Wires: v.Wires}
+	case v.Lent:
 		return
 	}
 	k := &kept[S]{Solution: v}
@@ -153,17 +167,29 @@ func (s *Solver[S]) drop(i int) *Solution[S] {
 }
 
 // take has room for a solution: so many wires, and so many rows of so much capacity.
-// All of it is zero. What was given back is taken for circuits of the same size.
-func (s *Solver[S]) take(lend func(wires, sides int) (w, s []S), wires, rows, capacity int) *Solution[S] {
+// All of it is zero. What was given back is taken for circuits of the same size. lent is where the
+// wires are to be in the end, or nil.
+func (s *Solver[S]) take(lend func(wires, sides int) (w, s []S), wires, rows, capacity int) (v *Solution[S], lent []S) {
+	var sides []S
 	if lend != nil {
-		if w, sides := lend(wires, 3*capacity); w != nil {
-			v := &Solution[S]{Wires: w, Lent: true}
-			for i := range v.Sides {
-				v.Sides[i] = sides[i*capacity : i*capacity+rows : (i+1)*capacity]
-			}
-			return v
-		}
+		lent, sides = lend(wires, 3*rows)
 	}
+	switch {
+	case lent == nil:
+		return s.memory(wires, rows, capacity), nil
+	case wires*s.of <= mostInPlace:
+		v = &Solution[S]{Wires: lent, Lent: true}
+	default:
+		v = &Solution[S]{Wires: s.memory(wires, 0, 0).Wires, Lent: true, Copied: true}
+	}
+	for i := range v.Sides {
+		v.Sides[i] = sides[i*rows : (i+1)*rows : (i+1)*rows]
+	}
+	return v, lent
+}
+
+// memory is the solver's own, for a solution.
+func (s *Solver[S]) memory(wires, rows, capacity int) *Solution[S] {
 	if v := s.taken(wires, capacity); v != nil {
 		v.Wires = v.Wires[:wires]
 		for i := range v.Sides {
@@ -227,11 +253,14 @@ type run[S limbs, PS curves.Scalar[S]] struct {
 	hints        []hint[S, PS]
 	q            *big.Int
 	reducer[S]
-	scales []int32              // of coefficients that are small integers, else 0
-	raw    S                    // 1, not in Montgomery form: multiplied by it, an element leaves that form
-	small  [256]S               // the first integers
-	bytes  [1 << byteBits]uint8 // which of them an element may be, by byteSlot
-	commit Commit[S]
+	scales  []int32              // of coefficients that are small integers, else 0
+	raw     S                    // 1, not in Montgomery form: multiplied by it, an element leaves that form
+	small   [256]S               // the first integers
+	bytes   [1 << byteBits]uint8 // which of them an element may be, by byteSlot
+	commit  Commit[S]
+	settled func(wires []S) (retract func()) // the system's, or nil
+	lent    []S                              // where the wires are to be then, or nil
+	retract func()                           // what settled started, or nil
 
 	multiplyAll func(to, a, b []S)
 
@@ -297,13 +326,16 @@ func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sy
 	if err != nil {
 		return nil, err
 	}
-	r.commit = commit
+	r.commit, r.settled = commit, sys.Settled
 	r.hire(cfg.NbTasks)
 	r.look()
 	sol := r.fill(own, sys, inputs)
 	err = r.outlive(ctx)
 	r.dismiss()
 	if err != nil {
+		if r.retract != nil {
+			r.retract()
+		}
 		merge.Wipe(append(sol.Sides[:], sol.Wires)...)
 		own.Free(sol)
 		return nil, err
@@ -392,7 +424,8 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 		rows = nextPowerOfTwo(used)
 		capacity = rows + 4
 	}
-	sol := own.take(sys.Lend, known+sys.NbInternalVariables, rows, capacity)
+	sol, lent := own.take(sys.Lend, known+sys.NbInternalVariables, rows, capacity)
+	r.lent = lent
 	r.values, r.sides = sol.Wires, sol.Sides
 	copy(r.values[known-len(inputs):], inputs)
 	if !r.sparse {
@@ -550,10 +583,29 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 		return err
 	}
 	r.Release(nil, (len(r.plan.checks)+r.plan.share-1)/r.plan.share)
-	if err := r.Finish(); err != nil {
+	// What is left sets no wire.
+	if err := r.complete(); err != nil {
 		return err
 	}
-	return r.complete()
+	r.show()
+	return r.Finish()
+}
+
+// show tells whoever asked that all wires have values.
+func (r *run[S, PS]) show() {
+	if r.settled == nil {
+		return
+	}
+	wires := r.values
+	if r.lent != nil && &r.lent[0] != &wires[0] {
+		wires = r.lent
+		_ = r.ranges(len(wires), 1<<14, func(_ *worker[S, PS], lo, hi int) error {
+			copy(wires[lo:hi], r.values[lo:hi])
+			return nil
+		})
+	}
+	r.retract = r.settled(wires)
+	runtime.Gosched() // what that started has no other processor while helpers check
 }
 
 // background hands the crew what of the plan is solved beside the levels.

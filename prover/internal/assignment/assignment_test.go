@@ -72,7 +72,7 @@ type solvers struct {
 	ours  func(context.Context, constraint.ConstraintSystem, witness.Witness, ...solver.Option) (result, error)
 }
 
-// over binds solvers to a curve's types. Memory is given back after each solution.
+// over binds solvers to a curve's types. Memory is given back after each solution, and lent for each second one.
 func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
 	tables func(constraint.ConstraintSystem) assignment.System[S], sides func(any) (w V, s [3]V)) solvers {
 	return solvers{
@@ -91,9 +91,20 @@ func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
 				return nil, err
 			}
 			commit := func([]S) (S, error) { return fixed, nil }
-			sol, err := own.Solve(ctx, tables(c), []S(w.Vector().(V)), cfg, commit)
+			sys, seen := tables(c), new(settled[S])
+			sys.Settled = seen.see
+			if solutions.Add(1)%2 == 0 {
+				sys.Lend = func(wires, sides int) (w, s []S) { return make([]S, wires), make([]S, sides) }
+			}
+			sol, err := own.Solve(ctx, sys, []S(w.Vector().(V)), cfg, commit)
 			if err != nil {
+				if seen.calls != seen.retracted {
+					return nil, fmt.Errorf("retracted %d times, settled %d times, after %v", seen.retracted, seen.calls, err)
+				}
 				return nil, err
+			}
+			if seen.calls != 1 || seen.retracted != 0 || !slices.Equal(seen.then, sol.Wires) {
+				return nil, fmt.Errorf("settled %d times, retracted %d times, or not with the solution's wires", seen.calls, seen.retracted)
 			}
 			out := typed[S]{slices.Clone(sol.Wires)}
 			for i, s := range sol.Sides {
@@ -105,6 +116,24 @@ func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
 			own.Free(sol)
 			return out, nil
 		},
+	}
+}
+
+var solutions atomic.Int64
+
+// settled is what a System.Settled sees.
+type settled[S comparable] struct {
+	calls, retracted int
+	wires, then      []S // where they are, and what they were
+	changed          bool
+}
+
+func (s *settled[S]) see(wires []S) (retract func()) {
+	s.calls++
+	s.wires, s.then = wires, slices.Clone(wires)
+	return func() {
+		s.retracted++
+		s.changed = s.changed || !slices.Equal(s.wires, s.then)
 	}
 }
 
@@ -663,4 +692,65 @@ func TestHelpersLeave(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d goroutines, before %d", runtime.NumGoroutine(), before)
+}
+
+// lateEnd is a chain of squares, whose end is looked at last.
+type lateEnd struct{ X, Y frontend.Variable }
+
+func (c *lateEnd) Define(api frontend.API) error {
+	x := c.X
+	for range 5000 {
+		x = api.Mul(x, x)
+	}
+	api.AssertIsEqual(x, c.Y)
+	return nil
+}
+
+// TestSettled: when all wires have values that is told, before constraints that only check hold. If one does
+// not, the wires stay as they are until what was started has been retracted.
+func TestSettled(t *testing.T) {
+	own, id := assignment.Over[fr254.Element](), ecc.BN254
+	c := compile(t, id, r1cs.NewBuilder[constraint.U64], &lateEnd{})
+	var x fr254.Element
+	x.SetUint64(3)
+	for range 5000 {
+		x.Square(&x)
+	}
+	cfg, err := solver.NewConfig(solver.WithNbTasks(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer assignment.MostInPlace(0)()
+	for _, copies := range []bool{false, true} {
+		for _, y := range []fr254.Element{x, fr254.One()} {
+			var lent []fr254.Element
+			run := func() (*assignment.Solution[fr254.Element], *settled[fr254.Element], error) {
+				s, seen := c.(*cs254.R1CS), new(settled[fr254.Element])
+				sys := assignment.System[fr254.Element]{System: &s.System, Coefficients: s.Coefficients, Settled: seen.see}
+				if copies {
+					sys.Lend = func(wires, sides int) (_, _ []fr254.Element) {
+						lent = make([]fr254.Element, wires)
+						return lent, make([]fr254.Element, sides)
+					}
+				}
+				w := witnessOf(t, id, &lateEnd{3, y})
+				sol, err := own.Solve(t.Context(), sys, w.Vector().(fr254.Vector), cfg, nil)
+				return sol, seen, err
+			}
+			if _, _, err := run(); (err == nil) != (y == x) { // by gnark's levels
+				t.Fatal(err)
+			}
+			assignment.AwaitSchedules()
+			sol, seen, err := run()
+			if seen.calls != 1 || copies != (len(lent) > 0 && &seen.wires[0] == &lent[0]) {
+				t.Fatalf("settled %d times, or not where a copy was to be", seen.calls)
+			}
+			switch {
+			case y == x && (err != nil || seen.retracted != 0 || !slices.Equal(seen.then, sol.Wires)):
+				t.Errorf("%v, retracted %d times, or other wires were told", err, seen.retracted)
+			case y != x && (!errors.Is(err, assignment.ErrUnsatisfied) || seen.retracted != 1 || seen.changed):
+				t.Errorf("%v, retracted %d times, wires were wiped before: %v", err, seen.retracted, seen.changed)
+			}
+		}
+	}
 }

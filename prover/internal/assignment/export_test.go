@@ -77,3 +77,10 @@ func Remembers(sys *constraint.System) func() bool {
 		return known.of[key] != nil
 	}
 }
+
+// MostInPlace bounds the bytes of wires that are solved where they are lent, until restore is called.
+func MostInPlace(n int) (restore func()) {
+	was := mostInPlace
+	mostInPlace = n
+	return func() { mostInPlace = was }
+}

@@ -45,31 +45,41 @@ func TestRoomIsBounded(t *testing.T) {
 	})
 }
 
-// TestLentMemory: a solution is in the memory that was lent, sides with their capacity, and is not kept when it is
-// given back. Where nothing is lent the solver has memory.
+// TestLentMemory: a solution is in the memory that was lent, and is not kept when it is given back. The wires of a
+// long one are the solver's. Where nothing is lent the solver has memory.
 func TestLentMemory(t *testing.T) {
 	s := Over[fr254.Element]()
-	w, sides := make([]fr254.Element, 5), make([]fr254.Element, 12)
+	w, sides := make([]fr254.Element, 5), make([]fr254.Element, 9)
 	lend := func(wires, all int) (_, _ []fr254.Element) {
 		if wires != len(w) || all != len(sides) {
 			t.Errorf("%d wires and %d elements of sides are asked for", wires, all)
 		}
 		return w, sides
 	}
-	v := s.take(lend, 5, 3, 4)
-	if !v.Lent || &v.Wires[0] != &w[0] {
+	v, lent := s.take(lend, 5, 3, 4)
+	if !v.Lent || v.Copied || &lent[0] != &w[0] || &v.Wires[0] != &w[0] {
 		t.Error("the wires are elsewhere")
 	}
 	for i, side := range v.Sides {
-		if &side[0] != &sides[4*i] || len(side) != 3 || cap(side) != 4 {
+		if &side[0] != &sides[3*i] || len(side) != 3 || cap(side) != 3 {
 			t.Errorf("side %d is elsewhere, or has %d of %d elements", i, len(side), cap(side))
 		}
 	}
 	if s.Free(v); len(s.room) != 0 {
 		t.Error("lent memory is kept")
 	}
-	v = s.take(func(int, int) (_, _ []fr254.Element) { return nil, nil }, 5, 3, 4)
-	if v.Lent || len(v.Wires) != 5 || len(v.Sides[2]) != 3 || cap(v.Sides[2]) != 4 {
+	w = make([]fr254.Element, mostInPlace/32+1)
+	v, lent = s.take(lend, len(w), 3, 4)
+	if !v.Lent || !v.Copied || &lent[0] != &w[0] || &v.Wires[0] == &w[0] || len(v.Wires) != len(w) || &v.Sides[1][0] != &sides[3] {
+		t.Error("long wires are solved where they are lent, or sides are elsewhere")
+	}
+	kept := &v.Wires[0]
+	s.Free(v)
+	if v, _ = s.take(lend, len(w), 3, 4); &v.Wires[0] != kept || len(s.room) != 0 {
+		t.Error("the wires of a copied solution are not kept")
+	}
+	v, lent = s.take(func(int, int) (_, _ []fr254.Element) { return nil, nil }, 5, 3, 4)
+	if lent != nil || v.Lent || len(v.Wires) != 5 || len(v.Sides[2]) != 3 || cap(v.Sides[2]) != 4 {
 		t.Errorf("without lent memory: %v", v)
 	}
 	if s.Free(v); len(s.room) != 1 {

@@ -123,7 +123,8 @@ const (
 	longest   = 2048  // pieces a share of longer work, so that all end at the same time
 	worthWake = 128   // pieces of short work for which helpers are woken
 	worthMiss = 1024  // pieces of short work after which they are
-	breath    = 64    // jobs after which others may have the processor
+	breath    = 64    // jobs after which other goroutines may have the processor
+	pause     = 16    // jobs after which other threads may, those of a plugin too
 )
 
 // Alone is how many everyday pieces of short work are not worth sharing.
@@ -212,6 +213,9 @@ func (c *Crew) help(i int) {
 		woken = false
 		if jobs++; jobs%breath == 0 {
 			runtime.Gosched()
+		}
+		if jobs%pause == 0 {
+			yield()
 		}
 	}
 }

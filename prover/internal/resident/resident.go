@@ -299,20 +299,29 @@ type Memory struct {
 
 // Scalars returns n zero scalars, valid until m.Free.
 func Scalars[P, S any](ctx context.Context, m *Memory, e *engine.Engine, ops *group.Ops[P, S], n int) []S {
-	s, _ := ScalarsUntil(ctx, m, e, ops, n)
-	return s
-}
-
-// ScalarsUntil returns n zero scalars, valid until free, which wipes them, or m.Free.
-func ScalarsUntil[P, S any](ctx context.Context, m *Memory, e *engine.Engine, ops *group.Ops[P, S], n int) (_ []S, free func()) {
 	if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
 		m.Add(s.Free)
-		return s.Slice(), s.Free
+		return s.Slice()
 	}
 	// The call has ended: whoever computes with these finds that out.
 	s := make([]S, n)
-	free = sync.OnceFunc(func() { clear(s) })
+	m.Add(func() { clear(s) })
+	return s
+}
+
+// Lend returns n zero scalars in memory that the backend reads without a copy, valid until free, which wipes them,
+// or m.Free. It returns nil if the backend has no such memory, or none left.
+func Lend[S any](ctx context.Context, m *Memory, e *engine.Engine, c backend.Curve, n int) (_ []S, free func()) {
+	b, err := e.Alloc(ctx, n*c.ScalarBytes())
+	if err != nil || b == nil {
+		return nil, nil
+	}
+	free = sync.OnceFunc(b.Free)
 	m.Add(free)
+	s, err := layout.View[S](b.Bytes())
+	if err != nil {
+		return nil, nil
+	}
 	return s, free
 }
 
