@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "fe080ded62b8d9c9b78b688931fbe6e1316ba18d4b630ef58fb039a2c008202e"
+const digest = "98386740b951b36a1072c32e2e9c2ec70afeb04f7e92a583991bc6bd9d74053e"

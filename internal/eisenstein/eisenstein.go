@@ -32,7 +32,7 @@ type Radix struct {
 func Radices(scalar int) []Radix {
 	all := []Radix{
 		{6912, 10, 12, 254}, {3072, 11, 11, 254}, {1536, 12, 10, 254},
-		{7776, 10, 12, 255}, {3456, 11, 11, 255}, {1728, 12, 10, 255},
+		{6912, 10, 12, 255}, {3072, 11, 11, 255}, {1728, 12, 10, 255},
 	}
 	return slices.DeleteFunc(all, func(r Radix) bool { return r.Scalar != scalar })
 }

@@ -7,28 +7,9 @@
 
 namespace pippin::curves {
 
-// 10 digits to the radix 7776.
-struct bls12_381_radix_7776 {
-  static constexpr uint32_t m = 7776, bits = 12, top = 1637, half = 1636;
-  // top m^(windows-1).
-  PIPPIN_HD static constexpr uint32_t offset(int i) {
-    constexpr uint32_t w[4] = {
-        0x00000000, 0x6cb7e000, 0x6fe18c3f, 0x80036ed9,
-    };
-    return w[i];
-  }
-  // 2^256 / m^(windows-1).
-  PIPPIN_HD static constexpr uint32_t over(int i) {
-    constexpr uint32_t w[5] = {
-        0xc4a6fc13, 0x61211ecf, 0x5df78131, 0xa8330935, 0x00000cc9,
-    };
-    return w[i];
-  }
-};
-
-// 11 digits to the radix 3456.
-struct bls12_381_radix_3456 {
-  static constexpr uint32_t m = 3456, bits = 11, top = 700, half = 699;
+// 10 digits to the radix 6912.
+struct bls12_381_radix_6912 {
+  static constexpr uint32_t m = 6912, bits = 12, top = 4725, half = 4724;
   // top m^(windows-1).
   PIPPIN_HD static constexpr uint32_t offset(int i) {
     constexpr uint32_t w[4] = {
@@ -39,7 +20,26 @@ struct bls12_381_radix_3456 {
   // 2^256 / m^(windows-1).
   PIPPIN_HD static constexpr uint32_t over(int i) {
     constexpr uint32_t w[5] = {
-        0x72df77da, 0x5031d492, 0xbda87321, 0xea9a5fb1, 0x00000577,
+        0x87646901, 0xdd505adc, 0xc0310920, 0x6f9205ef, 0x000024e9,
+    };
+    return w[i];
+  }
+};
+
+// 11 digits to the radix 3072.
+struct bls12_381_radix_3072 {
+  static constexpr uint32_t m = 3072, bits = 11, top = 2273, half = 2272;
+  // top m^(windows-1).
+  PIPPIN_HD static constexpr uint32_t offset(int i) {
+    constexpr uint32_t w[4] = {
+        0x00000000, 0x00000000, 0x00000000, 0x80002890,
+    };
+    return w[i];
+  }
+  // 2^256 / m^(windows-1).
+  PIPPIN_HD static constexpr uint32_t over(int i) {
+    constexpr uint32_t w[5] = {
+        0x873ab026, 0xdff1b5e8, 0x8450dd11, 0xfa5f6788, 0x000011c1,
     };
     return w[i];
   }
@@ -65,8 +65,8 @@ struct bls12_381_radix_1728 {
 };
 
 struct bls12_381_units {
-  using of_10 = bls12_381_radix_7776;
-  using of_11 = bls12_381_radix_3456;
+  using of_10 = bls12_381_radix_6912;
+  using of_11 = bls12_381_radix_3072;
   using of_12 = bls12_381_radix_1728;
   // a of the prime pi = a - b w, whose norm is r.
   PIPPIN_HD static constexpr uint32_t pi_a(int i) {
