@@ -70,6 +70,16 @@ func (s *shape) equal(o *shape) bool {
 // the commitments.
 func (s *shape) private() []uint32 { return falses(s.elsewhere(), s.public) }
 
+// committed lists the private wires that a commitment commits to.
+func (s *shape) committed(i int) []uint32 {
+	wires := s.commitments[i].PrivateCommitted
+	list := make([]uint32, len(wires))
+	for k, w := range wires {
+		list[k] = uint32(w)
+	}
+	return list
+}
+
 // elsewhere says for which wires K has no point. It leaves out the public ones.
 func (s *shape) elsewhere() []bool {
 	elsewhere := make([]bool, s.wires)
@@ -173,9 +183,9 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 	k.k = one(p.k, s.private())
 	k.z = one(p.z, nil)
 	k.z.Hints = resident.Random
-	for _, ped := range p.pedersen {
+	for i, ped := range p.pedersen {
 		k.commit = append(k.commit, one(ped.basis, nil))
-		k.know = append(k.know, one(ped.sigma, nil))
+		k.know = append(k.know, one(ped.sigma, s.committed(i)))
 	}
 	// B has the same scalars in both groups, so bases are merged only if they are equal in both.
 	k.b.Sel = selection(falses(p.infiniteB, 0), len(p.b), resident.Columns(p.b), resident.Columns(p.b2))

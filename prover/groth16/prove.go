@@ -83,13 +83,12 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		return nil, err
 	}
 	n := len(p.shape.commitments)
-	com := &committed[P1, S]{make([]P1, n), make([][]S, n)}
+	com := make([]P1, n)
 	total := &sums[P1, P2]{knowledge: make([]P1, n)}
 	blind := new(blinding.Blinding[P1, P2, S])
 	var mem resident.Memory
 	defer mem.Free()
 	mem.Add(func() {
-		com.wipe()
 		clear(total.knowledge)
 		*total, *blind = sums[P1, P2]{}, blinding.Blinding[P1, P2, S]{}
 	})
@@ -101,7 +100,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	sys.Lend = lend
 	if own.wires != nil {
 		sys.Settled = func(w []S) (retract func()) {
-			return p.startWires(ctx, own, pending[P1, P2, S]{&solution[S]{w: w}, com, total})
+			return p.startWires(ctx, own, pending[P1, P2, S]{&solution[S]{w: w}, total})
 		}
 	}
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
@@ -124,15 +123,15 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	})
 	hashes := p.hashes(sol.w)
 	if p.stream != nil {
-		err = p.stream.msms(pending[P1, P2, S]{sol, com, total})
+		err = p.stream.msms(pending[P1, P2, S]{sol, total})
 	} else {
-		err = p.msms(ctx, &mem, own, sol, com, total)
+		err = p.msms(ctx, &mem, own, sol, total)
 	}
 	if err != nil {
 		return nil, err
 	}
 	<-masked
-	pr := &proof[P1, P2]{commitments: com.points}
+	pr := &proof[P1, P2]{commitments: com}
 	pr.ar, pr.bs, pr.krs = p.blinding.Join(&total.Sums, blind)
 	if pr.commitmentPok, err = p.fold(hashes, total.knowledge); err != nil {
 		return nil, err
@@ -147,7 +146,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 // are one batch, or two if the quotient is computed beside the first. It closes sessions while the proof
 // goes on.
 func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S],
-	sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
+	sol *solution[S], out *sums[P1, P2]) (err error) {
 	defer func() {
 		if err != nil {
 			own.cancel()
@@ -189,13 +188,13 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		addZ(h)
 	}
 	if wiresOn && own.started == nil {
-		p.startWires(ctx, own, pending[P1, P2, S]{sol, com, out})
+		p.startWires(ctx, own, pending[P1, P2, S]{sol, out})
 	}
 	if wiresOn {
 		if err := own.until(ctx, own.started); err != nil {
 			return err
 		}
-		own.beside.Go(func() error { sol.wipeWires(); com.wipe(); return nil })
+		own.beside.Go(func() error { sol.wipeWires(); return nil })
 	} else {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.A)
 		b, err := p.pick(ctx, mem, &p.b, sol.w)
@@ -206,7 +205,7 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		resident.Add(ctx, batch, p.b2.Table, b, p.scalars, &out.B2)
 		p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.K)
 		for i := range p.know {
-			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
+			p.add(ctx, batch, mem, &p.know[i], sol.w, p.scalars, &out.knowledge[i])
 		}
 		started = append(started, own.start(func(ready func()) error {
 			err := batch.Run(ctx)

@@ -12,29 +12,18 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
-// committed are a circuit's commitments and the values that they commit to.
-type committed[P1, S any] struct {
-	points []P1
-	values [][]S // in the order of the keys' bases
-}
-
-// wipe wipes the values. They are no longer used.
-func (c *committed[P1, S]) wipe() {
-	merge.Wipe(c.values...)
-	clear(c.values)
-}
-
 // commitment returns the function that a circuit's commitments call. Its inputs are the
 // commitment's number, the public values and earlier commitments that are hashed with it, and the
-// values to commit to. Its output is the hash, a challenge with which the circuit goes on.
-func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverConfig, out *committed[P1, S]) assignment.Commit[S] {
+// values to commit to, which it wipes. Its output is the hash, a challenge with which the circuit
+// goes on. The commitment goes to its place in out.
+func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverConfig, out []P1) assignment.Commit[S] {
 	hashed := proving.Challenge(cfg, p.fr, constraint.CommitmentDst)
 	count := func(i int) int {
 		c := &p.shape.commitments[i]
 		return len(c.PublicAndCommitmentCommitted) + len(c.PrivateCommitted)
 	}
 	return func(in []S) (hash S, err error) {
-		i, values, err := proving.Commitment(p.fr, in, len(out.points), count)
+		i, values, err := proving.Commitment(p.fr, in, len(out), count)
 		if err != nil {
 			return hash, err
 		}
@@ -43,11 +32,10 @@ func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverCon
 			known[k] = p.fr.Big(&values[k])
 		}
 		values = values[len(known):]
-		clear(out.values[i]) // gnark's solver may ask a second time
-		out.values[i] = values
-		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out.points[i]); err != nil {
+		defer merge.Wipe(values)
+		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out[i]); err != nil {
 			return hash, err
 		}
-		return p.fr.FromBytes(hashed(constraint.SerializeCommitment(p.g1.Marshal(&out.points[i]), known, p.fr.Bytes), p.fr.Bytes)), nil
+		return p.fr.FromBytes(hashed(constraint.SerializeCommitment(p.g1.Marshal(&out[i]), known, p.fr.Bytes), p.fr.Bytes)), nil
 	}
 }

@@ -208,9 +208,12 @@ func (p *prover[P1, P2, S]) startWires(ctx context.Context, own *sessions[S], of
 	}
 }
 
-// choice has tables of the wires for which A, B and K have points, in a backend's memory. An empty
-// table means all wires.
-type choice[S comparable] struct{ a, b, k vector.Indices[S] }
+// choice has tables of the wires for which A, B and K have points and that commitments commit to, in a
+// backend's memory. An empty table means all wires, of which Commit takes as many as there are points.
+type choice[S comparable] struct {
+	a, b, k vector.Indices[S]
+	know    []vector.Indices[S] // for each commitment
+}
 
 // chosen reports whether all scalars except Z's are values of the witness as they are: no bases are
 // merged, and no equal scalars.
@@ -221,12 +224,20 @@ func (p *prover[P1, P2, S]) chosen() bool {
 }
 
 // mostChosen returns the most values that a sum over wires takes.
-func (k *key[P1, P2, S]) mostChosen() int {
-	most := max(len(k.a.Sel.From), len(k.b.Sel.From), len(k.k.Sel.From))
-	for _, c := range k.shape.commitments {
-		most = max(most, len(c.PrivateCommitted))
+func (k *key[P1, P2, S]) mostChosen() (most int) {
+	for _, from := range k.chosenWires() {
+		most = max(most, len(from))
 	}
 	return most
+}
+
+// chosenWires returns the lists of wires that the tables of a choice have.
+func (k *key[P1, P2, S]) chosenWires() [][]uint32 {
+	all := [][]uint32{k.a.Sel.From, k.b.Sel.From, k.k.Sel.From}
+	for i := range k.know {
+		all = append(all, k.know[i].Sel.From)
+	}
+	return all
 }
 
 // wireElements returns how many elements the session of sumsOverWires has.
@@ -237,7 +248,7 @@ func (k *key[P1, P2, S]) quotientElements() int { return 3 * k.domain.Size }
 
 // choiceElements returns how many elements the session of loadChoice has.
 func (k *key[P1, P2, S]) choiceElements() int {
-	return resident.IndexElements(k.vectors, k.a.Sel.From, k.b.Sel.From, k.k.Sel.From)
+	return resident.IndexElements(k.vectors, k.chosenWires()...)
 }
 
 // elements returns how many elements the sessions of a proof have together.
@@ -248,7 +259,6 @@ func (k *key[P1, P2, S]) elements() int {
 // pending is a proof whose circuit is solved, and where its sums go.
 type pending[P1, P2 any, S comparable] struct {
 	sol *solution[S]
-	com *committed[P1, S]
 	out *sums[P1, P2]
 }
 
@@ -305,14 +315,7 @@ func (p *prover[P1, P2, S]) wiresOn(s *vector.Session[S], program *vector.Progra
 	k := take(c.k)
 	puts = append(puts, commitAll(program, p.k.Table, k, func(i int) *P1 { return &of[i].out.K }))
 	for j := range p.know {
-		var values []vector.Vector[S]
-		for i, o := range of {
-			from := o.com.values[j]
-			v := at(some, i, len(from))
-			program.Write(v, from)
-			values = append(values, v)
-		}
-		puts = append(puts, commitAll(program, p.know[j].Table, values, func(i int) *P1 { return &of[i].out.knowledge[j] }))
+		puts = append(puts, commitAll(program, p.know[j].Table, take(c.know[j]), func(i int) *P1 { return &of[i].out.knowledge[j] }))
 	}
 	return func() {
 		for _, put := range puts {
@@ -343,9 +346,9 @@ func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Sessi
 	}
 	// The program runs in the other session, so that Repeat sees its failure.
 	program := beside.Program()
-	x := resident.WriteIndices(program, s, p.a.Sel.From, p.b.Sel.From, p.k.Sel.From)
+	x := resident.WriteIndices(program, s, p.chosenWires()...)
 	if err := program.Run(ctx); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	return s, &choice[S]{x[0], x[1], x[2]}, nil
+	return s, &choice[S]{x[0], x[1], x[2], x[3:]}, nil
 }

@@ -57,8 +57,10 @@ func Workers(size int) int {
 }
 
 // parallel calls f for consecutive pieces of [0, size), cut at pages.
-func parallel(size int, f func(from, to int)) {
-	n := Workers(size)
+func parallel(size int, f func(from, to int)) { pieces(size, Workers(size), f) }
+
+// pieces calls f for n consecutive pieces of [0, size), cut at pages.
+func pieces(size, n int, f func(from, to int)) {
 	if n == 1 {
 		f(0, size)
 		return
@@ -71,8 +73,18 @@ func parallel(size int, f func(from, to int)) {
 	wg.Wait()
 }
 
+// pastCaches is the size from which on Go's clear writes past the caches, and so does not read what it
+// overwrites (runtime/memclr_amd64.s): four parts of 32 MiB take 1.9 ms on a host with 16 cores, 16 parts 1.3.
+const pastCaches = 32 << 20
+
 // Wipe zeroes b, by several goroutines when it is long.
-func Wipe(b []byte) { parallel(len(b), func(from, to int) { clear(b[from:to]) }) }
+func Wipe(b []byte) {
+	n := Workers(len(b))
+	if len(b) >= pastCaches {
+		n = min(n, len(b)/pastCaches)
+	}
+	pieces(len(b), n, func(from, to int) { clear(b[from:to]) })
+}
 
 // Copy copies src to dst, which is at least as long, by several goroutines
 // when it is long.
