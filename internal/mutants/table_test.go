@@ -529,7 +529,7 @@ var mutants = []mutant{
 	{batches, "if b.err != nil {\n\t\treturn b.err\n\t}\n\tif err := b.batch", "if err := b.batch", "TestBatch"},
 	{batches, "\tfor _, f := range b.deliver {\n\t\tf()\n\t}\n", "", "TestMergedScalarsLeaveNothing"},
 	{batches, "\t\tm.Add(s.Free)\n", "", "TestMemoryIsFreed"},
-	{batches, "free = sync.OnceFunc(func() { clear(s) })", "free = func() {}", "TestMemoryIsFreed"},
+	{batches, "m.Add(func() { clear(s) })", "m.Add(func() {})", "TestMemoryIsFreed"},
 	{batches, "\tm.free = nil\n", "", "TestMemoryIsFreed"},
 
 	// prover/internal/resident/vectors.go: a key's vectors, in one backend at a time.
