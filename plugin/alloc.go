@@ -22,7 +22,8 @@ type buffer struct {
 }
 
 // Alloc implements backend.Allocator. The memory is zero. It fails with
-// backend.ErrOutOfMemory when the budget of shared memory is used up. A
+// backend.ErrOutOfMemory when three quarters of the budget of shared memory
+// are used up: the rest is for calls, which wait for each other. A
 // buffer stays valid after Close and after the plugin's death.
 func (c *Client) Alloc(ctx context.Context, size int) (_ backend.Buffer, err error) {
 	run, end, err := c.begin(ctx)

@@ -9,7 +9,7 @@ type Memory struct{ pool *shm.Pool }
 
 // NewMemory returns Memory that has taken nothing yet. budget bounds it as Spec.Budget does.
 func NewMemory(budget int64) *Memory {
-	return &Memory{shm.NewPool(shm.PoolOptions{Budget: budget})}
+	return &Memory{shm.NewPool(shm.PoolOptions{Budget: budget, Leaves: true})}
 }
 
 // Close gives the memory back once the clients' buffers are freed.

@@ -63,6 +63,7 @@ const (
 	lies     = "prover/plonk/plan.go"
 	older    = "cmd/internal/weave/older.go"
 	onCard   = "prover/groth16/vectors.go"
+	regions  = "plugin/internal/shm/pool.go"
 	cells    = "prover/kzg/multiproof.go"
 	timed    = "cmd/msm/internal/bench/msm.go"
 )
@@ -743,6 +744,10 @@ var mutants = []mutant{
 	{older, "f.rename(id, \"GSigma\")", "f.rename(id, \"G\")", "TestWeaveOlder"},
 	{older, "Sub(&a[i], &b[i])", "Sub(&b[i], &a[i])", "TestVectorMethods"},
 	{older, "Mul(&a[i], b)", "Add(&a[i], b)", "TestVectorMethods"},
+
+	// plugin/internal/shm/pool.go: memory that is kept.
+	{regions, "kept+int64(sizes[0]) > p.mostKept", "false", "TestKeepLeaves"},
+	{regions, "if r.kept && r.refs > 0 {", "if r.kept {", "TestKeepLeaves"},
 
 	// prover/groth16/vectors.go: sums that begin before the solver ends, and proofs that share a request.
 	{onCard, "if at.Err() != nil && ctx.Err() == nil {", "if false {", "TestSumsOverWiresBeginEarly"},

@@ -20,9 +20,10 @@
 // that leaves to gnark's what it does not know. Pedersen commitments that a circuit makes meanwhile
 // are computed by the engine. Second come the MSMs over the witness: A, B in both groups (its
 // scalars are sent once), K, and the proofs of knowledge of the commitments. Third come the
-// quotient H and its MSM over Z. A backend with vectors in another process computes these at the
-// same time as the second step. Otherwise this process computes H: beside the MSMs if another
-// process computes them, and before them if this one does.
+// quotient H and its MSM over Z. A backend with vectors in another process begins with the second
+// step while the last constraints are checked, and computes the third beside it. Otherwise this
+// process computes H: beside the MSMs if another process computes them, and before them if this
+// one does.
 //
 // Equal bases of a key are merged when it is loaded. Equal scalars of a proof are merged if this
 // process computes the MSMs. See MergeBases and MergeScalars.

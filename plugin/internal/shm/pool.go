@@ -24,6 +24,9 @@ type PoolOptions struct {
 	Public bool
 	// Answers has arenas of NewAnswerArena.
 	Answers bool
+	// Leaves has Keep leave a quarter of the budget to Acquire and Overwrite: what is kept does not come
+	// back while others wait.
+	Leaves bool
 	// Idle is how long an arena that nobody uses is kept; 0 is a minute.
 	Idle time.Duration
 }
@@ -37,6 +40,7 @@ type PoolOptions struct {
 // idleWipe. The methods may be called concurrently.
 type Pool struct {
 	budget    int64
+	mostKept  int64
 	maxArenas int
 	public    bool
 	idle      time.Duration
@@ -104,8 +108,12 @@ func NewPool(o PoolOptions) *Pool {
 	if o.Answers {
 		create = NewAnswerArena
 	}
+	mostKept := o.Budget
+	if o.Leaves {
+		mostKept -= o.Budget / 4
+	}
 	return &Pool{
-		budget: o.Budget, maxArenas: o.MaxArenas, public: o.Public, idle: o.Idle,
+		budget: o.Budget, mostKept: mostKept, maxArenas: o.MaxArenas, public: o.Public, idle: o.Idle,
 		create: create, turn: semaphore.NewWeighted(1), changed: make(chan struct{}), dropped: map[int]func(uint64){},
 	}
 }
@@ -127,7 +135,8 @@ func (p *Pool) Overwrite(ctx context.Context, sizes ...int) ([]*Region, error) {
 }
 
 // Keep acquires one region that its owner holds for as long as he
-// likes, so that nobody waits for it.
+// likes, so that nobody waits for it. It fails with backend.ErrOutOfMemory
+// too when too much would be kept.
 func (p *Pool) Keep(ctx context.Context, size int) (*Region, error) {
 	rs, err := p.acquire(ctx, use{keep: true}, []int{size})
 	if err != nil {
@@ -191,6 +200,10 @@ func (p *Pool) inTurn(ctx context.Context, of use, sizes []int) ([]*Region, <-ch
 		}
 		if err := backend.Ended(ctx); err != nil {
 			return nil, nil, err
+		}
+		if kept := p.keptLocked(); of.keep && kept+int64(sizes[0]) > p.mostKept {
+			return nil, nil, fmt.Errorf("%w: %d bytes of shared memory to keep, %d of %d are kept",
+				backend.ErrOutOfMemory, sizes[0], kept, p.mostKept)
 		}
 		got, missing := p.placeLocked(sizes, of)
 		if missing == 0 {
@@ -337,6 +350,18 @@ func (p *Pool) canGrowLocked(size int) bool {
 	}
 	p.dropIdleLocked(0)
 	return p.fitsLocked(size)
+}
+
+// keptLocked returns how many bytes Keep has given that are held.
+func (p *Pool) keptLocked() (n int64) {
+	for _, a := range p.arenas {
+		for _, r := range a.live {
+			if r.kept && r.refs > 0 {
+				n += int64(r.ext.size)
+			}
+		}
+	}
+	return n
 }
 
 // fitsLocked reports whether an arena of that size may be made beside the others.

@@ -394,6 +394,36 @@ func TestPoolWipes(t *testing.T) {
 	}
 }
 
+// TestKeepLeaves: what is kept leaves a quarter of the budget to those who wait for each other.
+func TestKeepLeaves(t *testing.T) {
+	const mib = 1 << 20
+	p := NewPool(PoolOptions{Budget: 8 * mib, Leaves: true})
+	defer p.Close()
+	four, err := p.Keep(ctx, 4*mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Keep(ctx, 3*mib); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("7 of 8 MiB are kept: %v", err)
+	}
+	two, err := p.Keep(ctx, 2*mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call, err := p.Acquire(ctx, 2*mib)
+	if err != nil {
+		t.Fatalf("nothing is left to calls: %v", err)
+	}
+	two.Release()
+	three, err := p.Keep(ctx, mib)
+	if err != nil {
+		t.Errorf("what was given back is not there to be kept again: %v", err)
+	}
+	for _, r := range append(call, four, three) {
+		r.Release()
+	}
+}
+
 func TestPoolBudget(t *testing.T) {
 	const mib = 1 << 20
 	p := NewPool(PoolOptions{Budget: 8 * mib})
