@@ -14,7 +14,7 @@ import (
 
 // commitment returns the function that a circuit's commitments call. Its inputs are the
 // commitment's number, the public values and earlier commitments that are hashed with it, and the
-// values to commit to, which it wipes. Its output is the hash, a challenge with which the circuit
+// values to commit to; it wipes them. Its output is the hash, a challenge with which the circuit
 // goes on. The commitment goes to its place in out.
 func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverConfig, out []P1) assignment.Commit[S] {
 	hashed := proving.Challenge(cfg, p.fr, constraint.CommitmentDst)
@@ -23,6 +23,7 @@ func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverCon
 		return len(c.PublicAndCommitmentCommitted) + len(c.PrivateCommitted)
 	}
 	return func(in []S) (hash S, err error) {
+		defer merge.Wipe(in)
 		i, values, err := proving.Commitment(p.fr, in, len(out), count)
 		if err != nil {
 			return hash, err
@@ -32,7 +33,6 @@ func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverCon
 			known[k] = p.fr.Big(&values[k])
 		}
 		values = values[len(known):]
-		defer merge.Wipe(values)
 		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out[i]); err != nil {
 			return hash, err
 		}
