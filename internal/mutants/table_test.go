@@ -746,8 +746,8 @@ var mutants = []mutant{
 	{older, "Mul(&a[i], b)", "Add(&a[i], b)", "TestVectorMethods"},
 
 	// plugin/internal/shm/pool.go: memory that is kept.
-	{regions, "kept+int64(sizes[0]) > p.mostKept", "false", "TestKeepLeaves"},
-	{regions, "if r.kept && r.refs > 0 {", "if r.kept {", "TestKeepLeaves"},
+	{regions, "kept+int64(sizes[0]) > most", "false", "TestKeepLeaves"},
+	{regions, "return r.kept && r.refs > 0", "return r.kept", "TestKeepLeaves"},
 
 	// prover/groth16/vectors.go: sums that begin before the solver ends, and proofs that share a request.
 	{onCard, "if at.Err() != nil && ctx.Err() == nil {", "if false {", "TestSumsOverWiresBeginEarly"},

@@ -40,7 +40,7 @@ type PoolOptions struct {
 // idleWipe. The methods may be called concurrently.
 type Pool struct {
 	budget    int64
-	mostKept  int64
+	leaves    bool
 	maxArenas int
 	public    bool
 	idle      time.Duration
@@ -108,12 +108,8 @@ func NewPool(o PoolOptions) *Pool {
 	if o.Answers {
 		create = NewAnswerArena
 	}
-	mostKept := o.Budget
-	if o.Leaves {
-		mostKept -= o.Budget / 4
-	}
 	return &Pool{
-		budget: o.Budget, mostKept: mostKept, maxArenas: o.MaxArenas, public: o.Public, idle: o.Idle,
+		budget: o.Budget, leaves: o.Leaves, maxArenas: o.MaxArenas, public: o.Public, idle: o.Idle,
 		create: create, turn: semaphore.NewWeighted(1), changed: make(chan struct{}), dropped: map[int]func(uint64){},
 	}
 }
@@ -201,9 +197,12 @@ func (p *Pool) inTurn(ctx context.Context, of use, sizes []int) ([]*Region, <-ch
 		if err := backend.Ended(ctx); err != nil {
 			return nil, nil, err
 		}
-		if kept := p.keptLocked(); of.keep && kept+int64(sizes[0]) > p.mostKept {
-			return nil, nil, fmt.Errorf("%w: %d bytes of shared memory to keep, %d of %d are kept",
-				backend.ErrOutOfMemory, sizes[0], kept, p.mostKept)
+		if of.keep && p.leaves {
+			kept, most := p.sizeLocked(func(r *Region) bool { return r.kept && r.refs > 0 }), p.budget-p.budget/4
+			if kept+int64(sizes[0]) > most {
+				return nil, nil, fmt.Errorf("%w: %d bytes of shared memory to keep, %d of %d are kept",
+					backend.ErrOutOfMemory, sizes[0], kept, most)
+			}
 		}
 		got, missing := p.placeLocked(sizes, of)
 		if missing == 0 {
@@ -352,18 +351,6 @@ func (p *Pool) canGrowLocked(size int) bool {
 	return p.fitsLocked(size)
 }
 
-// keptLocked returns how many bytes Keep has given that are held.
-func (p *Pool) keptLocked() (n int64) {
-	for _, a := range p.arenas {
-		for _, r := range a.live {
-			if r.kept && r.refs > 0 {
-				n += int64(r.ext.size)
-			}
-		}
-	}
-	return n
-}
-
 // fitsLocked reports whether an arena of that size may be made beside the others.
 func (p *Pool) fitsLocked(size int) bool {
 	return p.total+int64(size) <= p.budget && len(p.arenas)+p.making < p.maxArenas
@@ -457,10 +444,15 @@ func (p *Pool) wakeLocked() {
 	p.changed = make(chan struct{})
 }
 
-func (p *Pool) usedLocked() (n int64) {
+func (p *Pool) usedLocked() int64 { return p.sizeLocked(func(*Region) bool { return true }) }
+
+// sizeLocked returns the bytes of live regions for which of holds.
+func (p *Pool) sizeLocked(of func(*Region) bool) (n int64) {
 	for _, a := range p.arenas {
 		for _, r := range a.live {
-			n += int64(r.ext.size)
+			if of(r) {
+				n += int64(r.ext.size)
+			}
 		}
 	}
 	return n

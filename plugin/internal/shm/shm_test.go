@@ -422,6 +422,10 @@ func TestKeepLeaves(t *testing.T) {
 	for _, r := range append(call, four, three) {
 		r.Release()
 	}
+	p.Limit(4 * mib)
+	if _, err := p.Keep(ctx, 4*mib); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("4 MiB of a budget that was lowered to 4 are kept: %v", err)
+	}
 }
 
 func TestPoolBudget(t *testing.T) {
