@@ -79,6 +79,29 @@ func (l *lender) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 	return l.Run(ctx, backend.Steps(jobs))
 }
 
+// proverOn returns a prover whose engine has one lender, which is elsewhere.
+func proverOn(t *testing.T, b *built) (*groth16.Prover, *lender, *faulty.Backends) {
+	t.Helper()
+	f, l := &faulty.Backends{Elsewhere: true}, new(lender)
+	e := newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (_ backend.Backend, err error) {
+		l.Backend, err = f.New(ctx)
+		return l, err
+	}})
+	p, err := groth16.NewProver(e, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, l, f
+}
+
+// look sees whether all buffers are given back without secrets.
+func (l *lender) look(t *testing.T) {
+	t.Helper()
+	if l.free != len(l.given) || slices.ContainsFunc(l.given, func(b []byte) bool { return !bytes.Equal(b, make([]byte, len(b))) }) {
+		t.Errorf("%d of %d buffers are given back, or some have secrets", l.free, len(l.given))
+	}
+}
+
 // TestSolutionsAreWhereTheBackendReads: nothing of a proof is copied to the backend's memory, whether it is
 // made alone or in a stream. All of that memory is given back and wiped. Without memory the proofs are right too.
 func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
@@ -90,17 +113,7 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 	for most, lends := range map[int]bool{1 << 30: true, 4 * solution: true, 4*solution - 1: false, 0: false} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			defer groth16.MostLent(int64(most))()
-			f := faulty.Backends{Elsewhere: true}
-			var l *lender
-			e := newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (backend.Backend, error) {
-				on, err := f.New(ctx)
-				l = &lender{Backend: on}
-				return l, err
-			}})
-			p, err := groth16.NewProver(e, b.ccs, b.pk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, l, _ := proverOn(t, b)
 			l.in, l.other = 0, 0 // what was asked when the backend was opened
 			for _, inFlight := range []int{1, 4} {
 				for proof, err := range p.ProveAll(t.Context(), slices.Values(slices.Repeat([]witness.Witness{w}, 8)), inFlight) {
@@ -125,9 +138,7 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Error(err)
 			}
-			if l.free != len(l.given) || slices.ContainsFunc(l.given, func(b []byte) bool { return !bytes.Equal(b, make([]byte, len(b))) }) {
-				t.Errorf("%d of %d buffers are given back, or some have secrets", l.free, len(l.given))
-			}
+			l.look(t)
 			if n := groth16.LentNow(0); n != 0 {
 				t.Errorf("%d bytes count as lent", n)
 			}
@@ -142,17 +153,7 @@ func TestSumsOverWiresBeginEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := build(t, ecc.BN254, samples.ByName("commitments"))
 			w := b.witness(t, 3)
-			f := faulty.Backends{Elsewhere: true}
-			var l *lender
-			e := newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (backend.Backend, error) {
-				on, err := f.New(ctx)
-				l = &lender{Backend: on}
-				return l, err
-			}})
-			p, failed := groth16.NewProver(e, b.ccs, b.pk)
-			if failed != nil {
-				t.Fatal(failed)
-			}
+			p, l, f := proverOn(t, b)
 			runs := func() int {
 				l.mu.Lock()
 				defer l.mu.Unlock()
@@ -180,9 +181,7 @@ func TestSumsOverWiresBeginEarly(t *testing.T) {
 			if failed := p.Close(); failed != nil || f.Held() != 0 {
 				t.Errorf("%v, %d bases and spaces are left", failed, f.Held())
 			}
-			if l.free != len(l.given) || slices.ContainsFunc(l.given, func(b []byte) bool { return !bytes.Equal(b, make([]byte, len(b))) }) {
-				t.Errorf("%d of %d buffers are given back, or some have secrets", l.free, len(l.given))
-			}
+			l.look(t)
 		})
 	}
 }

@@ -187,10 +187,10 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		}
 		addZ(h)
 	}
-	if wiresOn && own.started == nil {
-		p.startWires(ctx, own, pending[P1, P2, S]{sol, out})
-	}
 	if wiresOn {
+		if own.started == nil {
+			p.startWires(ctx, own, pending[P1, P2, S]{sol, out})
+		}
 		if err := own.until(ctx, own.started); err != nil {
 			return err
 		}

@@ -250,22 +250,18 @@ func (c *curve[P1, P2, S]) evaluate(ctx context.Context, q *qap[S], s *shape, sy
 	for i := range public {
 		public[i] = uint32(i)
 	}
-	committed := make([][]uint32, len(s.commitments))
-	for i, info := range s.commitments {
+	for _, info := range s.commitments {
 		public = append(public, uint32(info.CommitmentIndex))
-		for _, w := range info.PrivateCommitted {
-			committed[i] = append(committed[i], uint32(w))
-		}
 	}
-	q.committed = make([][]S, len(committed))
+	q.committed = make([][]S, len(s.commitments))
 	type selection struct {
 		of    *[]S
 		wires []uint32
 		by    *S
 	}
 	all := []selection{{&q.public, public, &waste[gammaInverse]}, {&q.private, s.private(), &waste[deltaInverse]}}
-	for i := range committed {
-		all = append(all, selection{&q.committed[i], committed[i], &waste[gammaInverse]})
+	for i := range q.committed {
+		all = append(all, selection{&q.committed[i], s.committed(i), &waste[gammaInverse]})
 	}
 	for _, sel := range all {
 		*sel.of = make([]S, len(sel.wires))

@@ -91,10 +91,8 @@ func (p *prover[P1, P2, S]) lend(ctx context.Context, mem *resident.Memory) (fun
 		}
 		mem.Add(func() { lentNow.Add(-bytes) })
 		w, on.wires = resident.Lend[S](ctx, mem, p.engine, p.vectors.Curve(), wires)
-		if w != nil {
-			s, on.sides = resident.Lend[S](ctx, mem, p.engine, p.vectors.Curve(), sides)
-		}
-		if s == nil {
+		s, on.sides = resident.Lend[S](ctx, mem, p.engine, p.vectors.Curve(), sides)
+		if w == nil || s == nil {
 			return nil, nil
 		}
 		return w, s
