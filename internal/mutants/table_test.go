@@ -60,6 +60,9 @@ const (
 	identity = "cluster/server/identity.go"
 	bases    = "prover/internal/resident/bases.go"
 	divides  = "prover/plonk/quotient.go"
+	states   = "prover/plonk/solve.go"
+	shapes   = "prover/plonk/key.go"
+	loans    = "prover/internal/resident/loan.go"
 	lies     = "prover/plonk/plan.go"
 	older    = "cmd/internal/weave/older.go"
 	onCard   = "prover/groth16/vectors.go"
@@ -583,8 +586,8 @@ var mutants = []mutant{
 	{assign, "if err := r.complete(); err != nil {", "if err := error(nil); err != nil {", "TestDefects"},
 	{assign, "\t\t\tr.retract()\n", "", "TestSettled"},
 	{assign, "copy(wires[lo:hi], r.values[lo:hi])", "", "TestSettled"},
-	{assign, "case v.Copied:\n\t\tv = &Solution[S]{Wires: v.Wires}\n", "", "TestLentMemory"},
-	{assign, "case wires*s.of <= mostInPlace:", "case true:", "TestLentMemory"},
+	{assign, "case v.OwnWires:\n\t\tv = &Solution[S]{Wires: v.Wires}\n", "", "TestLentMemory"},
+	{assign, "case lent != nil && wires*s.of <= mostInPlace:", "case lent != nil:", "TestLentMemory"},
 	{assign, "if l.alone {", "if false {", "TestLateHintsOfUsersComeInTurn"},
 	{assign, "return w.divide()", "return nil", "TestRows"},
 	{assign, "if !unknown(to) {", "if false {", "TestDefects"},
@@ -738,6 +741,15 @@ var mutants = []mutant{
 	{divides, "power := fr.Product(r.root, r.root)", "power := r.root", "TestOverhang"},
 	{divides, "r.fr.Mul(&a[i], &a[i], &b[0])", "", "TestOverhang"},
 	{lies, "if n < 2*topsEach {", "if n < topsEach {", "TestCombine"},
+	// prover/plonk: what a circuit commits to, and columns in the backend's memory.
+	{shapes, "last != c.CommitmentIndex", "true", "TestCommittedRows"},
+	{shapes, "len(slices.Compact(rows)) != len(rows)", "len(slices.Compact(rows)) > len(rows)", "TestCommittedRows"},
+	{shapes, "places[row] = uint32(k)", "places[row-s.public] = uint32(k)", "TestProofEqualsStock"},
+	{states, "[...]int{len(committed), rows - 1}", "[...]int{len(committed)}", "TestProofEqualsStock"},
+	{states, "return loan.Lend(0, sides)", "return loan.Lend(sides, sides)", "TestColumnsAreWhereTheBackendReads"},
+	{states, "\t\t\tmerge.Wipe(append(sol.Sides[:], sol.Wires)...)\n", "", "TestSolutionIsWiped"},
+	{loans, "\t\tLentNow.Add(-bytes)\n", "", "TestLoan"},
+	{loans, "bytes > MostLent/4", "bytes > MostLent", "TestLoan"},
 	// cmd/internal/weave/older.go: what an older gnark lacks.
 	{older, "m.Replace != nil || m.Version == \"\"", "m.Version == \"\"", "TestLacking"},
 	{older, "has = has || len(f.named(name)) > 0", "has = true", "TestLacking"},
@@ -751,7 +763,6 @@ var mutants = []mutant{
 
 	// prover/groth16/vectors.go: sums that begin before the solver ends, and proofs that share a request.
 	{onCard, "if at.Err() != nil && ctx.Err() == nil {", "if false {", "TestSumsOverWiresBeginEarly"},
-	{onCard, "\t\t\tlentNow.Add(-bytes)\n", "", "TestSolutionsAreWhereTheBackendReads"},
 	{onCard, "w := at(all, i, wires)", "w := at(all, 0, wires)", "TestStreamSharesRequests"},
 	{onCard, "v := at(some, i, n)", "v := at(some, 0, n)", "TestStreamSharesRequests"},
 

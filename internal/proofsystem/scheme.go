@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	gnark "github.com/consensys/gnark/backend"
@@ -128,7 +129,8 @@ var schemes = map[System]func(backend.Curve) Scheme{
 			if !ok {
 				return keyFacts{}, false
 			}
-			return keyFacts{sizes: plonkSizes(rows, rows, commitments)}, true // it does not know how many are used
+			// It does not know how many rows are used or committed to.
+			return keyFacts{sizes: plonkSizes(rows, rows, slices.Repeat([]int{rows}, commitments))}, true
 		},
 		readOn: plonk.ReadProvingKey,
 		write:  func(pk gnarkplonk.ProvingKey, w io.Writer) error { return only(pk.WriteRawTo(w)) },

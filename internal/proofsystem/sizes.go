@@ -71,19 +71,23 @@ func plonkSizesOf(ccs constraint.ConstraintSystem) (*Sizes, error) {
 		return nil, errKind
 	}
 	_, n := plonk.SRSSize(ccs)
-	return plonkSizes(n, ccs.GetNbConstraints()+ccs.GetNbPublicVariables(), len(commitments)), nil
+	var committed []int
+	for _, c := range commitments {
+		committed = append(committed, len(c.Committed)+2) // two hide the others
+	}
+	return plonkSizes(n, ccs.GetNbConstraints()+ccs.GetNbPublicVariables(), committed), nil
 }
 
-// plonkSizes returns the commitments of a PLONK proof of n rows, so many of them used,
-// with commitments of the circuit's own.
-func plonkSizes(n, used, commitments int) *Sizes {
+// plonkSizes returns the commitments of a PLONK proof of n rows, so many of them used. Those of the circuit's own
+// are to so many rows each.
+func plonkSizes(n, used int, committed []int) *Sizes {
 	s := &Sizes{}
 	const lagrange, canonical = "lagrange", "canonical"
 	add := func(name, bases string, points int) {
 		s.MSMs = append(s.MSMs, MSM{Name: name, Group: backend.G1, Points: points, Bases: bases, Uniform: bases == canonical})
 	}
-	for i := range commitments {
-		add(fmt.Sprintf("commitment %d", i), lagrange, n)
+	for i, rows := range committed {
+		add(fmt.Sprintf("commitment %d", i), "", rows)
 	}
 	for _, wire := range []string{"L", "R", "O"} {
 		add(wire, lagrange, used)
@@ -94,6 +98,6 @@ func plonkSizes(n, used, commitments int) *Sizes {
 		add(fmt.Sprintf("quotient %d", i), canonical, n+2)
 	}
 	add("opening at zeta", canonical, n+2)
-	s.KeyVectors, s.ProofVectors = plonk.Elements(n, commitments)
+	s.KeyVectors, s.ProofVectors = plonk.Elements(n, len(committed))
 	return s
 }

@@ -214,6 +214,40 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// committing commits to two wires.
+type committing struct {
+	X, Y frontend.Variable
+}
+
+func (c *committing) Define(api frontend.API) error {
+	hash, err := api.(frontend.Committer).Commit(c.X, c.Y)
+	if err != nil {
+		return err
+	}
+	api.AssertIsDifferent(hash, c.X)
+	return nil
+}
+
+// TestSizesOfCommitments: what a circuit commits to by PLONK has bases of its own, two more than there are values.
+func TestSizesOfCommitments(t *testing.T) {
+	scheme, err := PLONK.On(backend.BN254)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ccs, err := scheme.Compile(&committing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes, err := scheme.SizesOf(ccs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := MSM{Name: "commitment 0", Group: backend.G1, Points: 4}
+	if len(sizes.MSMs) != 10 || sizes.MSMs[0] != want {
+		t.Errorf("%+v, want %+v and nine more", sizes.MSMs, want)
+	}
+}
+
 // hinted is the backend cpu, and tells of bases that are loaded.
 type hinted struct {
 	backend.Backend

@@ -16,6 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -57,16 +58,16 @@ type curve[P1, P2 any, S comparable] struct {
 // product of each constraint. It is secret.
 type solution[S any] struct {
 	w, a, b, c []S
-	lent       *lent
-	copied     bool   // the lent memory for wires has a copy of w
-	free       func() // gives the memory back to the solver
+	loan       *resident.Loan[S] // nil if nothing is lent
+	ownWires   bool              // w is the solver's memory all the same
+	free       func()            // gives the memory back to the solver
 }
 
-func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S], on *lent) *solution[S] {
+func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S], loan *resident.Loan[S]) *solution[S] {
 	if !s.Lent {
-		on = nil
+		loan = nil
 	}
-	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], on, s.Copied, func() { by.Free(s) }}
+	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], loan, s.OwnWires, func() { by.Free(s) }}
 }
 
 func (s *solution[S]) wipe() {
@@ -80,10 +81,10 @@ func (s *solution[S]) wipe() {
 
 // wipeWires wipes the values of the wires. They are no longer used.
 func (s *solution[S]) wipeWires() {
-	if s.lent != nil {
-		s.lent.wires()
+	if s.loan != nil {
+		s.loan.FreeWires()
 	}
-	if s.lent == nil || s.copied {
+	if s.loan == nil || s.ownWires {
 		merge.Wipe(s.w)
 	}
 	s.w = nil
@@ -91,16 +92,13 @@ func (s *solution[S]) wipeWires() {
 
 // wipeFactors wipes the values of the constraints. They are no longer used.
 func (s *solution[S]) wipeFactors() {
-	if s.lent != nil {
-		s.lent.sides()
+	if s.loan != nil {
+		s.loan.FreeSides()
 	} else {
 		merge.Wipe(s.a, s.b, s.c)
 	}
 	s.a, s.b, s.c = nil, nil, nil
 }
-
-// lent wipes memory that a backend lends for a solution, and gives it back.
-type lent struct{ wires, sides func() }
 
 // proof is a proof with its types as parameters.
 type proof[P1, P2 any] struct {

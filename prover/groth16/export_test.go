@@ -39,16 +39,6 @@ func MostMultiples(n int) (restore func()) {
 	return func() { mostMultiples = was }
 }
 
-// MostLent bounds the bytes that backends lend for solutions, until restore is called.
-func MostLent(n int64) (restore func()) {
-	was := mostLent
-	mostLent = n
-	return func() { mostLent = was }
-}
-
-// LentNow returns how many bytes backends lend now, and n more.
-func LentNow(n int64) int64 { return lentNow.Add(n) }
-
 // Settled has solutions over BN254 wait for f when their wires have values, and end with err, until restore is
 // called.
 func Settled(f func(), err error) (restore func()) {

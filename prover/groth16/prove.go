@@ -96,8 +96,10 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	defer own.close()
 
 	sys.Engine = p.engine
-	lend, on := p.lend(ctx, &mem)
-	sys.Lend = lend
+	loan := resident.NewLoan[S](ctx, &mem, p.engine, p.vectors.Curve())
+	if quotient, wires := p.onBackend(); quotient && wires {
+		sys.Lend = loan.Lend
+	}
 	if own.wires != nil {
 		sys.Settled = func(w []S) (retract func()) {
 			return p.startWires(ctx, own, pending[P1, P2, S]{&solution[S]{w: w}, total})
@@ -109,7 +111,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	if err != nil {
 		return nil, cmp.Or(own.beside.Wait(), err) // sums that fail end the proof's context, and the solver by it
 	}
-	sol := solutionOf(sys.Solver, solved, on)
+	sol := solutionOf(sys.Solver, solved, loan)
 	mem.Add(sol.wipe)
 	since := time.Now()
 	if err := p.blinding.Draw(blind); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -65,38 +64,6 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 		own.wires = resident.OpenAhead(ctx, p.vectors, p.engine, p.wireElements())
 	}
 	return ctx, own
-}
-
-// mostLent bounds the bytes that backends lend for the solutions of all proofs at a time; one gets a
-// quarter at most. Other solutions are in Go's memory, and are copied to where the backend reads them.
-var mostLent int64 = 1 << 30
-
-// lentNow is how many bytes backends lend now.
-var lentNow atomic.Int64
-
-// lend has the solver write its solution where the backend reads it, if that computes all that needs it.
-func (p *prover[P1, P2, S]) lend(ctx context.Context, mem *resident.Memory) (func(wires, sides int) (w, s []S), *lent) {
-	if quotient, wires := p.onBackend(); !quotient || !wires {
-		return nil, nil
-	}
-	on := new(lent)
-	return func(wires, sides int) (w, s []S) {
-		bytes := int64((wires + sides) * p.vectors.Curve().ScalarBytes())
-		if bytes > mostLent/4 {
-			return nil, nil
-		}
-		if lentNow.Add(bytes) > mostLent {
-			lentNow.Add(-bytes)
-			return nil, nil
-		}
-		mem.Add(func() { lentNow.Add(-bytes) })
-		w, on.wires = resident.Lend[S](ctx, mem, p.engine, p.vectors.Curve(), wires)
-		s, on.sides = resident.Lend[S](ctx, mem, p.engine, p.vectors.Curve(), sides)
-		if w == nil || s == nil {
-			return nil, nil
-		}
-		return w, s
-	}, on
 }
 
 // start runs f in the background. The channel is closed when f calls ready. If f returns an error

@@ -165,12 +165,12 @@ func proveBy(t *testing.T, e *engine.Engine, sample samples.Sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := p.state(ctx, sys, w, values, &cfg)
-	if err != nil {
+	st := p.newStatement(&cfg)
+	if err := p.state(ctx, st, sys, w, values); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if p.wipe(st); slices.ContainsFunc(slices.Concat(st.committed...), func(e fr.Element) bool { return !e.IsZero() }) {
+		if st.mem.Free(); slices.ContainsFunc(slices.Concat(st.committed...), func(e fr.Element) bool { return !e.IsZero() }) {
 			t.Error("what the circuit commits to is left")
 		}
 	}()

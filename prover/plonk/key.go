@@ -40,6 +40,31 @@ func shapeOf(ccs constraint.ConstraintSystem) (*shape, error) {
 	return &shape{ccs.GetNbPublicVariables(), ccs.GetNbConstraints(), c}, nil
 }
 
+// committedRows returns the rows to whose values the i-th commitment is: those that its circuit says, and behind
+// them one or two whose values hide theirs. No constraint reads those.
+func (s *shape) committedRows(i int) []int {
+	c := &s.info[i]
+	rows := append(slices.Clone(c.Committed), c.CommitmentIndex)
+	if last := s.constraints - 1; last != c.CommitmentIndex {
+		rows = append(rows, last)
+	}
+	for k := range rows {
+		rows[k] += s.public
+	}
+	return rows
+}
+
+// committedPlaces says for each of n rows which value of the i-th commitment stands there: of those of
+// committedRows, or the one behind them.
+func (s *shape) committedPlaces(i, n int) []uint32 {
+	rows := s.committedRows(i)
+	places := slices.Repeat([]uint32{uint32(len(rows))}, n)
+	for k, row := range rows {
+		places[row] = uint32(k)
+	}
+	return places
+}
+
 // used returns how many rows are not padding. The public values' rows come first.
 func (s *shape) used() int { return s.public + s.constraints }
 
@@ -72,6 +97,10 @@ func (p *parts[P, S]) check(s *shape) error {
 		if slices.ContainsFunc(append(slices.Clone(c.Committed), c.CommitmentIndex),
 			func(row int) bool { return row < 0 || row >= s.constraints }) {
 			return fmt.Errorf("%w: commitment %d is of rows that the constraint system has not", backend.ErrInvalidInput, i)
+		}
+		rows := slices.Sorted(slices.Values(s.committedRows(i)))
+		if len(slices.Compact(rows)) != len(rows) {
+			return fmt.Errorf("%w: commitment %d is of a row twice", backend.ErrInvalidInput, i)
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ func sizeOf(n, commitments int) size {
 func Elements(n, commitments int) (key, proof int) {
 	s := sizeOf(n, commitments)
 	_, key = planKey(s, vector.Vector[struct{}]{})
+	key += commitments * (n + 7) / 8 // keyVectors.places, of four bytes, eight in an element or more
 	_, proof = planProof(s, vector.Vector[struct{}]{})
 	return key, proof
 }
@@ -68,6 +69,8 @@ type keyVectors[S comparable] struct {
 	sigma        vector.Vector[S]   // values of S1 to S3
 	fixed        vector.Vector[S]   // values of Qk
 	roots        vector.Vector[S]   // all n-th roots of unity, in order
+
+	places []vector.Indices[S] // of each commitment: see shape.committedPlaces
 }
 
 // planKey cuts a key's vectors from all, and counts the elements that they need.

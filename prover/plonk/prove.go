@@ -26,6 +26,7 @@ type prover[P any, S comparable] struct {
 	engine *engine.Engine
 
 	canonical, lagrange *resident.Table[P, S]
+	committing          []*resident.Table[P, S] // for each commitment, points of lagrange
 	polynomials         *resident.Vectors[*vector.Session[S], *keyVectors[S]]
 }
 
@@ -44,10 +45,9 @@ func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint
 func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
 	loaded := &prover[P, S]{
 		key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[*vector.Session[S], *keyVectors[S]](),
+		committing: make([]*resident.Table[P, S], len(p.info)),
 	}
-	_, ofProof := planProof(p.size, vector.Vector[S]{})
-	_, ofKey := planKey(p.size, vector.Vector[S]{})
-	err := resident.LoadBeside(ctx, p.vectors, e, ofProof+ofKey, func(ctx context.Context) (err error) {
+	loads := []func(context.Context) error{func(ctx context.Context) (err error) {
 		loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3], resident.Random...)
 		return err
 	}, func(ctx context.Context) (err error) {
@@ -55,7 +55,19 @@ func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error)
 			return err
 		}
 		return loaded.pad(ctx)
-	})
+	}}
+	for i := range p.info {
+		loads = append(loads, func(ctx context.Context) (err error) {
+			var points []P
+			for _, row := range p.committedRows(i) {
+				points = append(points, p.parts.lagrange[row])
+			}
+			loaded.committing[i], err = resident.Load(ctx, e, p.g1, points)
+			return err
+		})
+	}
+	key, proof := Elements(p.n, len(p.info))
+	err := resident.LoadBeside(ctx, p.vectors, e, key+proof, loads...)
 	if err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
@@ -115,7 +127,11 @@ func (p *prover[P, S]) CheckKey(ctx context.Context) error {
 
 // Close frees what is resident after the proofs in flight.
 func (p *prover[P, S]) Close() error {
-	return errors.Join(p.polynomials.Close(), p.canonical.Close(), p.lagrange.Close())
+	errs := []error{p.polynomials.Close(), p.canonical.Close(), p.lagrange.Close()}
+	for _, t := range p.committing {
+		errs = append(errs, t.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Prove solves the constraint system and proves. It wipes everything secret before it
@@ -133,12 +149,12 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	st := p.newStatement(cfg)
+	defer st.mem.Free()
 	_, count := planProof(p.size, vector.Vector[S]{})
 	session := resident.OpenAhead(ctx, p.vectors, p.engine, count)
 	defer session.Close()
-	st, err := p.state(ctx, sys, w, values, cfg)
-	defer p.wipe(st)
-	if err != nil {
+	if err := p.state(ctx, st, sys, w, values); err != nil {
 		return nil, err
 	}
 	solved := time.Now()
@@ -164,23 +180,32 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 // load makes the key's vectors in a session beside another.
 func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *keyVectors[S], error) {
 	_, count := planKey(p.size, vector.Vector[S]{})
-	s, err := beside.Beside(ctx, count)
+	var places [][]uint32
+	for i := range p.info {
+		places = append(places, p.committedPlaces(i, p.n))
+	}
+	s, err := beside.Beside(ctx, count+resident.IndexElements(p.vectors, places...))
 	if err != nil {
 		return nil, nil, err
 	}
 	k, _ := planKey(p.size, s.New(count))
-	// The program runs in the session beside, so that Repeat sees its failure.
-	if err := p.fill(ctx, beside, k); err != nil {
+	// Programs run in the session beside, so that Repeat sees their failure.
+	program := beside.Program()
+	k.places = resident.WriteIndices(program, s, places...)
+	if err := p.fill(ctx, beside, program, k); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return s, k, nil
 }
 
-// fill computes the key's vectors. gnark makes the trace of a constraint system without a
+// fill runs a program, and computes the key's vectors. gnark makes the trace of a constraint system without a
 // look at a context: a proof that is cancelled leaves that running.
-func (p *prover[P, S]) fill(ctx context.Context, s *vector.Session[S], k *keyVectors[S]) error {
+func (p *prover[P, S]) fill(ctx context.Context, s *vector.Session[S], first *vector.Program[S], k *keyVectors[S]) error {
 	made := make(chan *trace[S], 1)
 	go func() { made <- p.trace(p.ccs, p.n) }()
+	if err := first.Run(ctx); err != nil {
+		return err
+	}
 	select {
 	case t := <-made:
 		return p.domain.load(ctx, s, k, t)

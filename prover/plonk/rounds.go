@@ -90,8 +90,12 @@ func (r *rounds[P, S]) wire(ctx context.Context) error {
 	complete := v.polynomial(constant)
 	p.Copy(complete, r.device.key.fixed)
 	p.Write(complete.Slice(0, len(r.st.public)), r.st.public)
+	from := 0
 	for i, c := range r.st.committed {
-		p.Write(v.polynomial(wires+i), c)
+		some := v.values.Slice(from, from+len(c)) // where nothing is computed yet
+		from += len(c)
+		p.Write(some, c)
+		p.Gather(v.polynomial(wires+i), some, r.device.key.places[i])
 		at := r.public + r.info[i].CommitmentIndex
 		p.Write(complete.Slice(at, at+1), r.st.hashes[i:i+1])
 	}

@@ -76,3 +76,29 @@ func TestBlindingIsWiped(t *testing.T) {
 		}
 	}
 }
+
+// TestSolutionIsWiped wants a value that only the solution and what the circuit commits to have gone from memory after
+// a proof, in Montgomery form.
+func TestSolutionIsWiped(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
+	const x = 1_999_999_973
+	w := b.witness(t, x)
+	p, err := plonk.NewProver(nil, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Prove(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	dump := heaptest.Dump(t)
+	square := make([]fr.Element, 1)
+	square[0].SetUint64(x)
+	square[0].Square(&square[0])
+	if bytes.Contains(dump, layout.Bytes(square)) {
+		t.Error("x^2 is still in memory")
+	}
+	if !bytes.Contains(heaptest.Dump(t), layout.Bytes(square)) {
+		t.Error("x^2 is not found where it is")
+	}
+}

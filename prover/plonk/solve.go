@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -25,85 +26,62 @@ type statement[P any, S comparable] struct {
 	wires  [3][]S // L, R and O, n values each
 	blinding[S]
 
-	solution *assignment.Solution[S] // which has the wires' memory
-	free     func()                  // for the solver to use it again
-
 	commitments []P
-	committed   [][]S // n values each
+	committed   [][]S // of each commitment: the values of its rows, then a zero
 	hashes      []S
 
 	cfg *gnark.ProverConfig
+	mem resident.Memory // has what is secret in it
 }
 
-// wipe clears what is secret in a statement, and gives the solution's memory back to the solver.
-func (k *key[P, S]) wipe(st *statement[P, S]) {
-	for i := range st.committed {
-		k.wipeCommitted(st, i)
-	}
-	st.blinding.wipe()
-	if st.solution == nil {
-		return
-	}
-	merge.Wipe(append(st.wires[:], st.solution.Wires)...)
-	st.free()
-	st.solution = nil
+// newStatement returns a statement without a solution. Free its memory, which wipes it.
+func (k *key[P, S]) newStatement(cfg *gnark.ProverConfig) *statement[P, S] {
+	n := len(k.info)
+	st := &statement[P, S]{cfg: cfg, commitments: make([]P, n), committed: make([][]S, n), hashes: make([]S, n)}
+	st.mem.Add(st.blinding.wipe)
+	return st
 }
 
-// wipeCommitted clears the rows of a commitment that have values. The other rows' memory may never
-// have been touched: to clear all of it took 8 ms for 2^22 rows.
-func (k *key[P, S]) wipeCommitted(st *statement[P, S], i int) {
-	values := st.committed[i]
-	if values == nil {
-		return
-	}
-	var zero S
-	for _, row := range k.info[i].Committed {
-		values[k.public+row] = zero
-	}
-	for _, row := range k.hiding(i) {
-		values[k.public+row] = zero
-	}
-}
-
-// hiding returns the rows whose values hide those that a commitment is to. No constraint reads them.
-func (k *key[P, S]) hiding(i int) [2]int { return [2]int{k.info[i].CommitmentIndex, k.constraints - 1} }
-
-// state solves for a witness and draws the random numbers. The caller wipes the
-// statement, also when there is an error.
-func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness.Witness, values []S,
-	cfg *gnark.ProverConfig) (*statement[P, S], error) {
-	n := len(p.info)
-	st := &statement[P, S]{
-		cfg:         cfg,
-		commitments: make([]P, n), committed: make([][]S, n), hashes: make([]S, n),
-	}
+// state solves for a witness and draws the random numbers.
+func (p *prover[P, S]) state(ctx context.Context, st *statement[P, S], sys solve.System[S], w witness.Witness, values []S) error {
 	sys.Engine = p.engine
-	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
-	sol, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, st))
-	if end(err); err != nil {
-		return st, err
+	if resident.Elsewhere(p.engine, p.vectors.Curve()) {
+		loan := resident.NewLoan[S](ctx, &st.mem, p.engine, p.vectors.Curve())
+		sys.Lend = func(_, sides int) (w, s []S) { return loan.Lend(0, sides) } // the backend needs no wires
 	}
-	st.wires, st.solution = sol.Sides, sol
-	st.free = func() { sys.Solver.Free(sol) }
+	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
+	sol, err := sys.Run(solving, w, st.cfg.SolverOpts, p.commitment(solving, st))
+	if end(err); err != nil {
+		return err
+	}
+	st.mem.Add(func() {
+		if sol.Lent {
+			merge.Wipe(sol.Wires)
+		} else {
+			merge.Wipe(append(sol.Sides[:], sol.Wires)...)
+		}
+		sys.Solver.Free(sol)
+	})
+	st.wires = sol.Sides
 	st.public = values[:p.public] // the solver has seen that there are enough
 	for _, v := range st.wires {
 		if err := proving.CheckCounts(proving.Count{What: "rows", Got: p.n, Want: len(v)}); err != nil {
-			return st, err
+			return err
 		}
 	}
 	for i, v := range st.committed {
 		if v == nil {
-			return st, fmt.Errorf("%w: the circuit never made its commitment %d", backend.ErrInvalidInput, i)
+			return fmt.Errorf("%w: the circuit never made its commitment %d", backend.ErrInvalidInput, i)
 		}
 	}
-	return st, st.draw(p.domain, cfg.StatisticalZK)
+	return st.draw(p.domain, st.cfg.StatisticalZK)
 }
 
 // commitment returns what a circuit's commitments call. The inputs are the commitment's
 // number and the values to commit to. The output is the hash, a challenge with which the
 // circuit goes on.
 //
-// The values stand in their rows. Two rows get random values.
+// Behind the values that it commits to come random ones that hide them, and a zero for all other rows.
 func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assignment.Commit[S] {
 	hashed := proving.Challenge(st.cfg, p.fr, dst)
 	count := func(i int) int { return len(p.info[i].Committed) }
@@ -113,19 +91,19 @@ func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assi
 		if err != nil {
 			return hash, err
 		}
-		info := &p.info[i]
-		p.wipeCommitted(st, i) // when gnark's solver asks again
-		values := make([]S, p.n)
+		rows := p.committing[i].Len()
+		// When gnark's solver asks again, what ours asked with stays until the end.
+		values := resident.Scalars(ctx, &st.mem, p.engine, p.g1, rows+1)
 		st.committed[i] = values
-		for k, row := range info.Committed {
-			values[p.public+row] = committed[k]
+		if err := merge.Until(ctx, len(committed), 1<<14, func(lo, hi int) { copy(values[lo:hi], committed[lo:hi]) }); err != nil {
+			return hash, err
 		}
-		for _, row := range p.hiding(i) {
-			if err := p.fr.Random(values[p.public+row : p.public+row+1]); err != nil {
+		for _, k := range [...]int{len(committed), rows - 1} { // as gnark draws them, twice if it is one row
+			if err := p.fr.Random(values[k : k+1]); err != nil {
 				return hash, err
 			}
 		}
-		sum, err := p.lagrange.Sum(ctx, values[:p.used()])
+		sum, err := p.committing[i].Sum(ctx, values[:rows])
 		if err != nil {
 			return hash, err
 		}

@@ -61,7 +61,8 @@ type System[S any] struct {
 	*constraint.System
 	Coefficients []S
 	// Lend, if it is not nil, returns memory for a solution's wires, and for its three sides one after the
-	// other, so many elements, which are zero. It may return nil: then the solver has memory.
+	// other, so many elements, which are zero. It may return nil, for the wires or for both: then the solver
+	// has memory.
 	Lend func(wires, sides int) (w, s []S)
 	// Settled, if it is not nil, is called when all wires have values, while constraints are still being
 	// checked, and returns at once. The wires are in lent memory if there is some. What it starts may read
@@ -76,9 +77,9 @@ type System[S any] struct {
 type Solution[S any] struct {
 	Wires []S
 	Sides [3][]S
-	// Lent says that the memory is System.Lend's. Copied says that its memory for wires has a copy, and
-	// that Wires are the solver's memory.
-	Lent, Copied bool
+	// Lent says that the memory is System.Lend's. OwnWires says that Wires are the solver's all the same: memory
+	// that was lent for them has a copy.
+	Lent, OwnWires bool
 }
 
 // Solver solves over one field. It keeps the memory of solutions that were given back
@@ -136,7 +137,7 @@ func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 // too much.
 func (s *Solver[S]) Free(v *Solution[S]) {
 	switch {
-	case v.Copied:
+	case v.OwnWires:
 		v = &Solution[S]{Wires: v.Wires}
 	case v.Lent:
 		return
@@ -175,12 +176,12 @@ func (s *Solver[S]) take(lend func(wires, sides int) (w, s []S), wires, rows, ca
 		lent, sides = lend(wires, 3*rows)
 	}
 	switch {
-	case lent == nil:
+	case sides == nil:
 		return s.memory(wires, rows, capacity), nil
-	case wires*s.of <= mostInPlace:
+	case lent != nil && wires*s.of <= mostInPlace:
 		v = &Solution[S]{Wires: lent, Lent: true}
 	default:
-		v = &Solution[S]{Wires: s.memory(wires, 0, 0).Wires, Lent: true, Copied: true}
+		v = &Solution[S]{Wires: s.memory(wires, 0, 0).Wires, Lent: true, OwnWires: true}
 	}
 	for i := range v.Sides {
 		v.Sides[i] = sides[i*rows : (i+1)*rows : (i+1)*rows]

@@ -57,7 +57,7 @@ func TestLentMemory(t *testing.T) {
 		return w, sides
 	}
 	v, lent := s.take(lend, 5, 3, 4)
-	if !v.Lent || v.Copied || &lent[0] != &w[0] || &v.Wires[0] != &w[0] {
+	if !v.Lent || v.OwnWires || &lent[0] != &w[0] || &v.Wires[0] != &w[0] {
 		t.Error("the wires are elsewhere")
 	}
 	for i, side := range v.Sides {
@@ -70,7 +70,7 @@ func TestLentMemory(t *testing.T) {
 	}
 	w = make([]fr254.Element, mostInPlace/32+1)
 	v, lent = s.take(lend, len(w), 3, 4)
-	if !v.Lent || !v.Copied || &lent[0] != &w[0] || &v.Wires[0] == &w[0] || len(v.Wires) != len(w) || &v.Sides[1][0] != &sides[3] {
+	if !v.Lent || !v.OwnWires || &lent[0] != &w[0] || &v.Wires[0] == &w[0] || len(v.Wires) != len(w) || &v.Sides[1][0] != &sides[3] {
 		t.Error("long wires are solved where they are lent, or sides are elsewhere")
 	}
 	kept := &v.Wires[0]

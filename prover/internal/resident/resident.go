@@ -309,22 +309,6 @@ func Scalars[P, S any](ctx context.Context, m *Memory, e *engine.Engine, ops *gr
 	return s
 }
 
-// Lend returns n zero scalars in memory that the backend reads without a copy, valid until free, which wipes them,
-// or m.Free. It returns nil if the backend has no such memory, or none left.
-func Lend[S any](ctx context.Context, m *Memory, e *engine.Engine, c backend.Curve, n int) (_ []S, free func()) {
-	b, err := e.Alloc(ctx, n*c.ScalarBytes())
-	if err != nil || b == nil {
-		return nil, nil
-	}
-	free = sync.OnceFunc(b.Free)
-	m.Add(free)
-	s, err := layout.View[S](b.Bytes())
-	if err != nil {
-		return nil, nil
-	}
-	return s, free
-}
-
 // Add registers f. Free calls it, at the same time as others.
 func (m *Memory) Add(f func()) {
 	m.mu.Lock()

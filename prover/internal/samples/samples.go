@@ -199,6 +199,18 @@ func (c *committingPublic) Define(api frontend.API) error {
 	return nil
 }
 
+// committingLast ends with a commitment, which nothing reads.
+type committingLast struct {
+	X frontend.Variable
+	Y frontend.Variable `gnark:",public"`
+}
+
+func (c *committingLast) Define(api frontend.API) error {
+	api.AssertIsEqual(c.Y, api.Mul(c.X, c.X))
+	_, err := api.(frontend.Committer).Commit(c.X, c.Y)
+	return err
+}
+
 // hinting takes an inverse from a hint, has range checks (commitments and
 // many equal values) and a lookup table with entries of the witness.
 type hinting struct {
@@ -349,6 +361,9 @@ var All = []Sample{
 	}},
 	{"public commitment", func() frontend.Circuit { return &committingPublic{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &committingPublic{abs(s), s*s + wrong(s)}
+	}},
+	{"last a commitment", func() frontend.Circuit { return &committingLast{} }, func(_ *big.Int, s int64) frontend.Circuit {
+		return &committingLast{abs(s), s*s + wrong(s)}
 	}},
 	{"GKR", func() frontend.Circuit { return &layered{} }, assignLayered},
 	{"hints and tables", func() frontend.Circuit { return &hinting{} }, assignHinting},
