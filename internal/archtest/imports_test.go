@@ -144,7 +144,8 @@ var table = map[string]rule{
 
 	"prover/internal/resident": {inside: []string{"engine", "msm", "vector", "backend", "backend/cpu",
 		"internal/inuse", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
-	"prover/internal/faulty": {inside: []string{"backend", "backend/cpu", "internal/layout"}, never: []string{cu, goPlugin}},
+	"prover/internal/faulty": {inside: []string{"backend", "backend/cpu", "internal/layout", "prover/internal/assignment",
+		"prover/internal/merge", "prover/internal/solve"}, never: []string{cu, goPlugin}},
 }
 
 // onlyImporters says which packages of this module may import a prefix.

@@ -1,14 +1,11 @@
 package groth16
 
 import (
-	"context"
-
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/constraint/solver"
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
-	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -45,26 +42,7 @@ func Settled(f func(), err error) (restore func()) {
 	was := bn254Curve.system
 	bn254Curve.system = func(ccs constraint.ConstraintSystem) (solve.System[fr.Element], bool) {
 		s, ok := was(ccs)
-		s.Solver = assignment.Over[fr.Element]()
-		run := s.Solver.Solve
-		s.Solver.Solve = func(ctx context.Context, sys assignment.System[fr.Element], inputs []fr.Element, cfg solver.Config,
-			commit assignment.Commit[fr.Element]) (*assignment.Solution[fr.Element], error) {
-			settled, retract := sys.Settled, func() {}
-			sys.Settled = func(wires []fr.Element) func() {
-				retract = settled(wires)
-				f()
-				return retract
-			}
-			sol, failed := run(ctx, sys, inputs, cfg, commit)
-			if failed != nil || err == nil {
-				return sol, failed
-			}
-			retract()
-			merge.Wipe(append(sol.Sides[:], sol.Wires)...)
-			s.Solver.Free(sol)
-			return nil, err
-		}
-		return s, ok
+		return faulty.Settled(s, assignment.Over[fr.Element](), f, err), ok
 	}
 	return func() { bn254Curve.system = was }
 }

@@ -270,7 +270,7 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 		return nil, err
 	}
 	d := newDomain(a.curve.fr, s, in.small.generator, in.large.shift, in.large.generator)
-	st := &statement[P, S]{wires: in.wires}
+	st := new(statement[P, S])
 	defer st.blinding.wipe()
 	for i, b := range in.blinding {
 		st.b[i] = make([]S, blindCounts[i])

@@ -165,8 +165,11 @@ func proveBy(t *testing.T, e *engine.Engine, sample samples.Sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := p.newStatement(&cfg)
-	if err := p.state(ctx, st, sys, w, values); err != nil {
+	st, err := p.newStatement(values[:p.public], &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.state(ctx, st, sys, w, func() func() { return func() {} }); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

@@ -141,7 +141,7 @@ func bls12381System(scs *cs.SparseR1CS) solve.System[fr.Element] {
 				return nil, err
 			}
 			sol := s.(*cs.SparseR1CSSolution)
-			return &assignment.Solution[fr.Element]{Sides: [3][]fr.Element{sol.L, sol.R, sol.O}}, nil
+			return assignment.OfColumns(&scs.System, [3][]fr.Element{sol.L, sol.R, sol.O}), nil
 		},
 	}
 }

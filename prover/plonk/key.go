@@ -26,6 +26,7 @@ type parts[P, S any] struct {
 type shape struct {
 	public, constraints int
 	info                constraint.PlonkCommitments
+	variables           int
 }
 
 // shapeOf returns the shape of a sparse R1CS.
@@ -37,7 +38,8 @@ func shapeOf(ccs constraint.ConstraintSystem) (*shape, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: the constraint system is not a sparse R1CS: compile it with scs.NewBuilder", backend.ErrInvalidInput)
 	}
-	return &shape{ccs.GetNbPublicVariables(), ccs.GetNbConstraints(), c}, nil
+	public := ccs.GetNbPublicVariables()
+	return &shape{public, ccs.GetNbConstraints(), c, public + ccs.GetNbSecretVariables() + ccs.GetNbInternalVariables()}, nil
 }
 
 // committedRows returns the rows to whose values the i-th commitment is: those that its circuit says, and behind
@@ -52,6 +54,14 @@ func (s *shape) committedRows(i int) []int {
 		rows[k] += s.public
 	}
 	return rows
+}
+
+// committed returns how many values all commitments are to, and zeros behind them.
+func (s *shape) committed() (n int) {
+	for i := range s.info {
+		n += len(s.committedRows(i)) + 1
+	}
+	return n
 }
 
 // committedPlaces says for each of n rows which value of the i-th commitment stands there: of those of
@@ -119,9 +129,11 @@ type key[P any, S comparable] struct {
 
 // newKey makes a key without the padding.
 func newKey[P any, S comparable](c *curve[P, S], p *parts[P, S], s *shape) *key[P, S] {
+	size := sizeOf(p.n, len(s.info))
+	size.solved = s.variables + s.committed()
 	k := &key[P, S]{
 		curve:  c,
-		domain: newDomain(c.fr, sizeOf(p.n, len(s.info)), p.root, p.shift, p.shift),
+		domain: newDomain(c.fr, size, p.root, p.shift, p.shift),
 		shape:  s, columns: p.columns,
 		bottom: p.canonical[0], top: p.canonical[p.n+2],
 	}

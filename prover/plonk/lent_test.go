@@ -4,26 +4,27 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
 
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
-// TestColumnsAreWhereTheBackendReads: L, R and O, and what the circuit commits to, are not copied to the backend's
-// memory, and no commitment's vector is as long as they are. All of that memory is given back and wiped. Without
-// memory the proofs are right too.
-func TestColumnsAreWhereTheBackendReads(t *testing.T) {
+// TestSolutionsAreWhereTheBackendReads: neither wires nor what the circuit commits to are copied to the backend's
+// memory. All of that memory is given back and wiped. Without memory the proofs are right too.
+func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	w, wrong := b.witness(t, 3), b.witness(t, -3)
-	_, n := plonk.SRSSize(b.ccs)
-	columns := 3 * n * 32
-	for most, lent := range map[int]int{4 * columns: 3, 4*columns - 1: 0} {
+	wires := 32 * (b.ccs.GetNbPublicVariables() + b.ccs.GetNbSecretVariables() + b.ccs.GetNbInternalVariables())
+	for most, lent := range map[int]int{4 * wires: 1, 4*wires - 1: 0} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			defer func(was int64) { resident.MostLent = was }(resident.MostLent)
 			resident.MostLent = int64(most)
@@ -55,6 +56,46 @@ func TestColumnsAreWhereTheBackendReads(t *testing.T) {
 			if n := resident.LentNow.Load(); n != 0 {
 				t.Errorf("%d bytes count as lent", n)
 			}
+		})
+	}
+}
+
+// TestProofBeginsEarly: when all wires have values the proof begins, while constraints are being checked. If the solver
+// then leaves the witness to gnark's, it is begun again with what that finds.
+func TestProofBeginsEarly(t *testing.T) {
+	for name, err := range map[string]error{"solved": nil, "left to gnark": assignment.ErrDefect} {
+		t.Run(name, func(t *testing.T) {
+			b := build(t, ecc.BN254, samples.ByName("commitments"))
+			w := b.witness(t, 3)
+			f := &faulty.Backends{Elsewhere: true}
+			l := &faulty.Lender{Of: f}
+			p, failed := plonk.NewProver(newEngine(t, engine.Config{Open: l.Open}), b.ccs, b.pk)
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			begun := 0
+			defer plonk.Settled(func() {
+				for before, since := l.Runs(), time.Now(); l.Runs() == before; time.Sleep(100 * time.Microsecond) {
+					if time.Since(since) > 10*time.Second {
+						t.Error("no program runs although all wires have values")
+						return
+					}
+				}
+				begun++
+			}, err)()
+			left := solve.LeftToGnark()
+			proof, failed := p.Prove(t.Context(), w)
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			b.verify(t, proof, w)
+			if asked := solve.LeftToGnark() != left; begun != 1 || asked != (err != nil) {
+				t.Errorf("begun %d times, gnark was asked: %v", begun, asked)
+			}
+			if failed := p.Close(); failed != nil || f.Held() != 0 {
+				t.Errorf("%v, %d bases and spaces are left", failed, f.Held())
+			}
+			l.Look(t)
 		})
 	}
 }

@@ -7,6 +7,7 @@ type size struct {
 	n           int // rows, a power of two
 	pieces      int // cosets of n values on which the quotient is computed
 	commitments int
+	solved      int // values that the host sends, from which polynomials are put together
 }
 
 // sizeOf returns the size for n rows, a power of two. The quotient has 3n + 6 coefficients: n for each of
@@ -14,18 +15,18 @@ type size struct {
 // there are as many cosets as all coefficients take.
 func sizeOf(n, commitments int) size {
 	if n < 2*topsEach {
-		return size{n, (3*(n+2) + n - 1) / n, commitments}
+		return size{n: n, pieces: (3*(n+2) + n - 1) / n, commitments: commitments}
 	}
-	return size{n, 3, commitments}
+	return size{n: n, pieces: 3, commitments: commitments}
 }
 
 // Elements returns how many elements of the scalar field lie where a backend computes, for
-// a circuit of n rows, a power of two, that makes so many commitments. key stay with a key
+// a circuit of n rows, a power of two, that makes so many commitments and has at most 4 n wires. key stay with a key
 // and its constraint system, proof with each proof in flight.
 func Elements(n, commitments int) (key, proof int) {
 	s := sizeOf(n, commitments)
 	_, key = planKey(s, vector.Vector[struct{}]{})
-	key += commitments * (n + 7) / 8 // keyVectors.places, of four bytes, eight in an element or more
+	key += (3 + commitments) * (n + 7) / 8 // keyVectors.places, of four bytes, eight in an element or more
 	_, proof = planProof(s, vector.Vector[struct{}]{})
 	return key, proof
 }
@@ -70,7 +71,9 @@ type keyVectors[S comparable] struct {
 	fixed        vector.Vector[S]   // values of Qk
 	roots        vector.Vector[S]   // all n-th roots of unity, in order
 
-	places []vector.Indices[S] // of each commitment: see shape.committedPlaces
+	// places say where the values of L, R, O and each commitment are: among all wires' (assignment.Columns), or the
+	// commitment's (shape.committedPlaces).
+	places []vector.Indices[S]
 }
 
 // planKey cuts a key's vectors from all, and counts the elements that they need.
@@ -114,6 +117,9 @@ type proofVectors[S comparable] struct {
 	blinds      vector.Vector[S] // what the host sends to be added to a few coefficients
 	tops        vector.Vector[S] // a few coefficients of L, R, O, Z and S1 to S3
 
+	// In the memory of values, before they are computed:
+	solved vector.Vector[S] // values of wires, then those of each commitment
+
 	// In the memory of values, when they are not needed any more:
 	quotient vector.Vector[S] // its 3 (n+2) coefficients
 
@@ -134,10 +140,11 @@ func planProof[S comparable](s size, all vector.Vector[S]) (v *proofVectors[S], 
 	p := plan[S]{all: all}
 	v = &proofVectors[S]{size: s}
 	v.polynomials = p.take((wires + s.commitments) * s.n)
-	v.values = p.take(max((wires+min(1, s.commitments))*s.n, 3*(s.n+2)))
+	v.values = p.take(max((wires+min(1, s.commitments))*s.n, 3*(s.n+2), s.solved))
 	v.parts = p.take(max(s.pieces*s.n, 3*(s.n+3)))
 	v.blinds = p.take((s.pieces + 2) * blindElements)
 	v.tops = p.take(topsOf * topsEach)
+	v.solved = v.values.Slice(0, s.solved)
 	v.quotient = v.values.Slice(0, 3*(s.n+2))
 	v.shifted, v.opened, v.sum = cut(v.parts, 0, s.n+3), cut(v.parts, 1, s.n+3), cut(v.parts, 2, s.n+3).Slice(0, s.n)
 	return v, p.at

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
@@ -149,38 +150,101 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	st := p.newStatement(cfg)
+	st, err := p.newStatement(values[:min(p.public, len(values))], cfg) // the solver sees whether there are enough
 	defer st.mem.Free()
-	_, count := planProof(p.size, vector.Vector[S]{})
-	session := resident.OpenAhead(ctx, p.vectors, p.engine, count)
-	defer session.Close()
-	if err := p.state(ctx, st, sys, w, values); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	solved := time.Now()
-	var made *proof[P, S]
-	by, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
-		k, release, err := p.polynomials.Beside(ctx, s, p.load)
-		if err != nil {
-			return err
+	run := p.open(ctx)
+	defer func() { run.end() }()
+	err = p.state(ctx, st, sys, w, func() (retract func()) {
+		run.start(st)
+		return func() {
+			run.end()
+			run = p.open(ctx)
 		}
-		defer func() { err = errors.Join(err, release()) }()
-		d := &device[P, S]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
-		d.vectors, _ = planProof(p.size, s.New(count))
-		made, err = p.prove(ctx, d, st)
-		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	proving.Log("plonk", p.g1.Group.Curve(), by, p.constraints, solved)
-	return p.proof(made), nil
+	solved := time.Now()
+	if err := run.wait(st); err != nil {
+		return nil, err
+	}
+	proving.Log("plonk", p.g1.Group.Curve(), run.by, p.constraints, solved)
+	return p.proof(run.made), nil
+}
+
+// running is a proof that is computed beside whoever waits for it, from when all wires have values.
+type running[P any, S comparable] struct {
+	of      *prover[P, S]
+	ctx     context.Context
+	cancel  context.CancelFunc
+	session *resident.Ahead[S]
+	done    chan struct{} // nil before it is started
+
+	made *proof[P, S]
+	by   string // the backend
+	err  error
+}
+
+// open opens a session for a proof in the background. Call end.
+func (p *prover[P, S]) open(ctx context.Context) *running[P, S] {
+	r := &running[P, S]{of: p}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	_, count := planProof(p.size, vector.Vector[S]{})
+	r.session = resident.OpenAhead(r.ctx, p.vectors, p.engine, count)
+	return r
+}
+
+// start starts the proof of a statement.
+func (r *running[P, S]) start(st *statement[P, S]) {
+	r.done = make(chan struct{})
+	go func() {
+		defer close(r.done)
+		p := r.of
+		_, count := planProof(p.size, vector.Vector[S]{})
+		r.by, r.err = r.session.Repeat(r.ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
+			k, release, err := p.polynomials.Beside(ctx, s, p.load)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, release()) }()
+			d := &device[P, S]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
+			d.vectors, _ = planProof(p.size, s.New(count))
+			r.made, err = p.prove(ctx, d, st)
+			return err
+		})
+	}()
+}
+
+// wait starts the proof if it is not, and waits for it.
+func (r *running[P, S]) wait(st *statement[P, S]) error {
+	if r.done == nil {
+		r.start(st)
+	}
+	<-r.done
+	return r.err
+}
+
+// end ends the proof, and returns when nothing reads the statement any more.
+func (r *running[P, S]) end() {
+	r.cancel()
+	if r.done != nil {
+		<-r.done
+	}
+	r.session.Close()
 }
 
 // load makes the key's vectors in a session beside another.
 func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *keyVectors[S], error) {
 	_, count := planKey(p.size, vector.Vector[S]{})
-	var places [][]uint32
+	sys, err := p.systemOf(p.ccs)
+	if err != nil {
+		return nil, nil, err
+	}
+	columns := assignment.Columns(sys.System.System, p.n)
+	places := columns[:]
 	for i := range p.info {
 		places = append(places, p.committedPlaces(i, p.n))
 	}

@@ -76,36 +76,41 @@ func (k *key[P, S]) prove(ctx context.Context, d *device[P, S], st *statement[P,
 	return &r.proof, nil
 }
 
-// wire sends what was solved, and commits to L, R and O. A column is sent while the one before it is
-// committed to, and what no commitment reads is sent at the end.
+// wire sends what was solved, puts L, R and O and what the circuit commits to together from that, and commits to
+// the three.
 func (r *rounds[P, S]) wire(ctx context.Context) error {
 	v, used := r.vectors, r.used()
 	p := r.session.Program()
 	p.Write(v.blinds, r.st.rows)
+	at := len(r.st.wires)
+	all := v.solved.Slice(0, at)
+	p.Write(all, r.st.wires)
 	var sums [3]*vector.Answer[P]
-	for i, w := range r.st.wires {
-		p.Write(v.polynomial(wireL+i), w)
+	for i := range sums {
+		p.Gather(v.polynomial(wireL+i), all, r.device.key.places[i])
 		sums[i] = vector.Commit(p, r.lagrange, v.polynomial(wireL+i).Slice(0, used))
 	}
 	complete := v.polynomial(constant)
 	p.Copy(complete, r.device.key.fixed)
 	p.Write(complete.Slice(0, len(r.st.public)), r.st.public)
-	from := 0
 	for i, c := range r.st.committed {
-		some := v.values.Slice(from, from+len(c)) // where nothing is computed yet
-		from += len(c)
+		if c == nil {
+			return fmt.Errorf("%w: the circuit never made its commitment %d", backend.ErrInvalidInput, i)
+		}
+		some := v.solved.Slice(at, at+len(c))
+		at += len(c)
 		p.Write(some, c)
-		p.Gather(v.polynomial(wires+i), some, r.device.key.places[i])
-		at := r.public + r.info[i].CommitmentIndex
-		p.Write(complete.Slice(at, at+1), r.st.hashes[i:i+1])
+		p.Gather(v.polynomial(wires+i), some, r.device.key.places[3+i])
+		row := r.public + r.info[i].CommitmentIndex
+		p.Write(complete.Slice(row, row+1), r.st.hashes[i:i+1])
 	}
 	if err := p.Run(ctx); err != nil {
 		return err
 	}
 	for i, sum := range sums {
 		r.proof.wires[i] = r.hidden(sum.Get(), r.st.b[wireL+i])
-		if used < r.n { // in all other rows stands one value
-			r.proof.wires[i] = r.plus(r.proof.wires[i], r.padding, &r.st.wires[i][used])
+		if used < r.n { // in all other rows stands the first wire
+			r.proof.wires[i] = r.plus(r.proof.wires[i], r.padding, &r.st.wires[0])
 		}
 	}
 	if err := r.tr.Points(gamma, r.columns...); err != nil {

@@ -2,12 +2,10 @@ package plonk
 
 import (
 	"context"
-	"fmt"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -23,31 +21,45 @@ const dst = "BSB22-Plonk"
 // All of it is secret but public and the commitments.
 type statement[P any, S comparable] struct {
 	public []S
-	wires  [3][]S // L, R and O, n values each
+	wires  []S // of the solution
 	blinding[S]
 
 	commitments []P
-	committed   [][]S // of each commitment: the values of its rows, then a zero
+	committed   [][]S // of each commitment: the values of its rows, then a zero; nil until it is made
 	hashes      []S
 
 	cfg *gnark.ProverConfig
 	mem resident.Memory // has what is secret in it
 }
 
-// newStatement returns a statement without a solution. Free its memory, which wipes it.
-func (k *key[P, S]) newStatement(cfg *gnark.ProverConfig) *statement[P, S] {
+// newStatement draws the random numbers of a statement whose public values are given, and which is to be solved.
+// Free its memory, which wipes it.
+func (k *key[P, S]) newStatement(public []S, cfg *gnark.ProverConfig) (*statement[P, S], error) {
 	n := len(k.info)
-	st := &statement[P, S]{cfg: cfg, commitments: make([]P, n), committed: make([][]S, n), hashes: make([]S, n)}
+	st := &statement[P, S]{public: public, cfg: cfg,
+		commitments: make([]P, n), committed: make([][]S, n), hashes: make([]S, n)}
 	st.mem.Add(st.blinding.wipe)
-	return st
+	return st, st.draw(k.domain, cfg.StatisticalZK)
 }
 
-// state solves for a witness and draws the random numbers.
-func (p *prover[P, S]) state(ctx context.Context, st *statement[P, S], sys solve.System[S], w witness.Witness, values []S) error {
+// state solves for a witness. If another process proves, the wires are solved, or copied, to where it reads them, and
+// settled is called as assignment.System.Settled is, when st has them.
+func (p *prover[P, S]) state(ctx context.Context, st *statement[P, S], sys solve.System[S], w witness.Witness,
+	settled func() (retract func())) error {
 	sys.Engine = p.engine
 	if resident.Elsewhere(p.engine, p.vectors.Curve()) {
-		loan := resident.NewLoan[S](ctx, &st.mem, p.engine, p.vectors.Curve())
-		sys.Lend = func(_, sides int) (w, s []S) { return loan.Lend(0, sides) } // the backend needs no wires
+		sys.Lend = resident.NewLoan[S](ctx, &st.mem, p.engine, p.vectors.Curve()).Lend
+		sys.Settled = func(wires []S) (retract func()) {
+			if len(wires) != p.variables {
+				return func() {} // below is an error
+			}
+			st.wires = wires
+			end := settled()
+			return func() {
+				end()
+				st.wires = nil
+			}
+		}
 	}
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
 	sol, err := sys.Run(solving, w, st.cfg.SolverOpts, p.commitment(solving, st))
@@ -55,26 +67,15 @@ func (p *prover[P, S]) state(ctx context.Context, st *statement[P, S], sys solve
 		return err
 	}
 	st.mem.Add(func() {
-		if sol.Lent {
+		if !sol.Lent || sol.OwnWires {
 			merge.Wipe(sol.Wires)
-		} else {
-			merge.Wipe(append(sol.Sides[:], sol.Wires)...)
 		}
 		sys.Solver.Free(sol)
 	})
-	st.wires = sol.Sides
-	st.public = values[:p.public] // the solver has seen that there are enough
-	for _, v := range st.wires {
-		if err := proving.CheckCounts(proving.Count{What: "rows", Got: p.n, Want: len(v)}); err != nil {
-			return err
-		}
+	if st.wires == nil {
+		st.wires = sol.Wires
 	}
-	for i, v := range st.committed {
-		if v == nil {
-			return fmt.Errorf("%w: the circuit never made its commitment %d", backend.ErrInvalidInput, i)
-		}
-	}
-	return st.draw(p.domain, st.cfg.StatisticalZK)
+	return proving.CheckCounts(proving.Count{What: "variables", Got: p.variables, Want: len(st.wires)})
 }
 
 // commitment returns what a circuit's commitments call. The inputs are the commitment's

@@ -61,8 +61,7 @@ type System[S any] struct {
 	*constraint.System
 	Coefficients []S
 	// Lend, if it is not nil, returns memory for a solution's wires, and for its three sides one after the
-	// other, so many elements, which are zero. It may return nil, for the wires or for both: then the solver
-	// has memory.
+	// other, so many elements, which are zero. It may return nil: then the solver has memory.
 	Lend func(wires, sides int) (w, s []S)
 	// Settled, if it is not nil, is called when all wires have values, while constraints are still being
 	// checked, and returns at once. The wires are in lent memory if there is some. What it starts may read
@@ -71,9 +70,9 @@ type System[S any] struct {
 	Settled func(wires []S) (retract func())
 }
 
-// Solution has a value for each wire and the sides of each constraint: A w, B w, C w
-// of a rank-1 system, the values L, R, O in each row of a sparse one. Its slices have
-// the lengths that those of gnark's solutions have, and their capacities unless they are lent.
+// Solution has a value for each wire, and of a rank-1 system the sides of each constraint: A w, B w, C w.
+// Those have the lengths that gnark's have, and their capacities unless they are lent. Of a sparse system
+// Columns says which wires are in the rows of L, R and O.
 type Solution[S any] struct {
 	Wires []S
 	Sides [3][]S
@@ -176,9 +175,9 @@ func (s *Solver[S]) take(lend func(wires, sides int) (w, s []S), wires, rows, ca
 		lent, sides = lend(wires, 3*rows)
 	}
 	switch {
-	case sides == nil:
+	case lent == nil:
 		return s.memory(wires, rows, capacity), nil
-	case lent != nil && wires*s.of <= mostInPlace:
+	case wires*s.of <= mostInPlace:
 		v = &Solution[S]{Wires: lent, Lent: true}
 	default:
 		v = &Solution[S]{Wires: s.memory(wires, 0, 0).Wires, Lent: true, OwnWires: true}
@@ -421,9 +420,7 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 	rows := sys.NbConstraints
 	capacity := nextPowerOfTwo(rows)
 	if r.sparse {
-		used := len(sys.Public) + rows
-		rows = nextPowerOfTwo(used)
-		capacity = rows + 4
+		rows, capacity = 0, 0
 	}
 	sol, lent := own.take(sys.Lend, known+sys.NbInternalVariables, rows, capacity)
 	r.lent = lent
@@ -437,28 +434,6 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 			forget(&part[k])
 		}
 	})
-	if !r.sparse {
-		return sol
-	}
-	// The rows after the constraints, and what R and O have of the public inputs'
-	// rows, are the first wire's value.
-	var first S
-	if known > 0 {
-		first = r.values[0]
-	}
-	for i, side := range r.sides {
-		for k := range sys.Public {
-			side[k] = first
-			if i == 0 {
-				side[k] = r.values[k]
-			}
-		}
-		r.parts(side[len(sys.Public)+sys.NbConstraints:], func(part []S) {
-			for k := range part {
-				part[k] = first
-			}
-		})
-	}
 	return sol
 }
 
@@ -661,7 +636,6 @@ func (w *worker[S, PS]) end() error {
 func (w *worker[S, PS]) instruction(i uint32) error {
 	in := &w.sys.Instructions[i]
 	data := w.sys.CallData[in.StartCallData:]
-	row := in.ConstraintOffset
 	switch w.kinds[in.BlueprintID] {
 	case kindHint:
 		return w.hint(data)
@@ -670,17 +644,17 @@ func (w *worker[S, PS]) instruction(i uint32) error {
 	case kindInverses:
 		return w.inverses(data, in.WireOffset)
 	case kindR1C:
-		return w.r1c(row, data)
+		return w.r1c(in.ConstraintOffset, data)
 	case kindSparseAdd:
-		return w.sparseAdd(row, data)
+		return w.sparseAdd(data)
 	case kindSparseMul:
-		return w.sparseMul(row, data)
+		return w.sparseMul(data)
 	case kindSparseBool:
-		return w.sparseBool(row, data)
+		return w.sparseBool(data)
 	case kindGKR:
 		return w.gkr(in, data)
 	default:
-		return w.sparse1(row, data)
+		return w.sparse1(data)
 	}
 }
 

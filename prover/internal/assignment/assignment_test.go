@@ -107,7 +107,7 @@ func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
 				return nil, fmt.Errorf("settled %d times, retracted %d times, or not with the solution's wires", seen.calls, seen.retracted)
 			}
 			out := typed[S]{slices.Clone(sol.Wires)}
-			for i, s := range sol.Sides {
+			for i, s := range samples.Sides(sys.System, sol.Wires, sol.Sides, assignment.Columns) {
 				out[1+i] = slices.Clone(s)
 			}
 			for _, s := range append(sol.Sides[:], sol.Wires) {

@@ -275,40 +275,8 @@ func (w *worker[S, PS]) quotient(d *division, inverse *S) error {
 	return w.give(d.coefficient, d.wire, inverse)
 }
 
-// row sets the values of a sparse constraint's row. A wire that it does not use may
-// have no value, and counts as zero.
-func (w *worker[S, PS]) row(id, a, b, c uint32) {
-	i := len(w.sys.Public) + int(id)
-	if v := &w.values[a]; !unknown(v) {
-		w.sides[0][i] = *v
-	}
-	if v := &w.values[b]; !unknown(v) {
-		w.sides[1][i] = *v
-	}
-	if v := &w.values[c]; !unknown(v) {
-		w.sides[2][i] = *v
-	}
-}
-
-// solved sets the wire c of a sparse constraint's row, and the row's values. As row does, it
-// leaves a value that is not there zero.
-func (w *worker[S, PS]) solved(id, a, b, c uint32, v *S) error {
-	if err := w.set(c, v); err != nil {
-		return err
-	}
-	i := len(w.sys.Public) + int(id)
-	if v := &w.values[a]; !unknown(v) {
-		w.sides[0][i] = *v
-	}
-	if v := &w.values[b]; !unknown(v) {
-		w.sides[1][i] = *v
-	}
-	w.sides[2][i] = *v
-	return nil
-}
-
 // sparseAdd computes qL xa + qR xb + qC = xc; data is xa, xb, xc, qL, qR, qC.
-func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
+func (w *worker[S, PS]) sparseAdd(data []uint32) error {
 	data = data[:6:6]
 	a := &w.values[data[0]]
 	if data[3] == constraint.CoeffIdOne && !unknown(a) {
@@ -328,11 +296,11 @@ func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
 	if data[5] != constraint.CoeffIdZero {
 		PS(&w.result).Add(&w.result, &w.coefficients[data[5]])
 	}
-	return w.solved(id, data[0], data[1], data[2], &w.result)
+	return w.set(data[2], &w.result)
 }
 
 // sparseMul computes qM xa xb = xc; data is xa, xb, xc, qM.
-func (w *worker[S, PS]) sparseMul(id uint32, data []uint32) error {
+func (w *worker[S, PS]) sparseMul(data []uint32) error {
 	a, b := &w.values[data[0]], &w.values[data[1]]
 	if unknown(a) || unknown(b) {
 		return errEarly
@@ -344,11 +312,11 @@ func (w *worker[S, PS]) sparseMul(id uint32, data []uint32) error {
 		w.result = zero
 		w.times(&w.result, data[3], &w.unscaled)
 	}
-	return w.solved(id, data[0], data[1], data[2], &w.result)
+	return w.set(data[2], &w.result)
 }
 
 // sparseBool looks whether qL xa + qM xa xa = 0; data is xa, qL, qM.
-func (w *worker[S, PS]) sparseBool(id uint32, data []uint32) error {
+func (w *worker[S, PS]) sparseBool(data []uint32) error {
 	a := &w.values[data[0]]
 	if unknown(a) {
 		return errEarly
@@ -361,7 +329,6 @@ func (w *worker[S, PS]) sparseBool(id uint32, data []uint32) error {
 	if !PS(&w.result).IsZero() {
 		return ErrUnsatisfied
 	}
-	w.row(id, data[0], data[0], 0)
 	return nil
 }
 
@@ -381,12 +348,11 @@ const (
 
 // sparse1 solves a sparse constraint for the wire without a value, or looks at it. The row
 // of a commitment sets no wire.
-func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
+func (w *worker[S, PS]) sparse1(data []uint32) error {
 	if constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT {
 		if unknown(&w.values[data[placeA]]) {
 			return errEarly
 		}
-		w.row(id, data[placeA], data[placeB], data[placeC])
 		return nil
 	}
 	side := -1
@@ -403,10 +369,9 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 		if !PS(&w.result).IsZero() {
 			return ErrUnsatisfied
 		}
-		w.row(id, data[placeA], data[placeB], data[placeC])
 		return nil
 	}
-	d := division{ofRow, id, uint8(side), 0, data[placeA+side], data}
+	d := division{of: ofRow, side: uint8(side), wire: data[placeA+side], data: data}
 	if side < 2 && data[placeM] != constraint.CoeffIdZero && unknown(&w.values[data[placeB-side]]) {
 		return errEarly
 	}
@@ -420,7 +385,7 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 			if data[placeO] == constraint.CoeffIdOne {
 				PS(&w.result).Neg(&w.result)
 			}
-			return w.solved(id, data[placeA], data[placeB], data[placeC], &w.result)
+			return w.set(data[placeC], &w.result)
 		}
 	}
 	w.rowDenominator(&d, &w.result)
@@ -471,9 +436,5 @@ func (w *worker[S, PS]) rowQuotient(d *division, inverse *S) error {
 	}
 	PS(&w.rest).Mul(&w.rest, inverse)
 	PS(&w.rest).Neg(&w.rest)
-	if err := w.set(d.wire, &w.rest); err != nil {
-		return err
-	}
-	w.row(d.constraint, d.data[placeA], d.data[placeB], d.data[placeC])
-	return nil
+	return w.set(d.wire, &w.rest)
 }

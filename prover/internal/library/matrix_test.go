@@ -153,6 +153,9 @@ func bothOver[S comparable, PS curves.Scalar[S], V ~[]S](own *assignment.Solver[
 			if err != nil {
 				return nil, err
 			}
+			if system.Type == constraint.SystemSparseR1CS {
+				return assignment.OfColumns(system, sides(s)), nil
+			}
 			return &assignment.Solution[S]{Sides: sides(s)}, nil
 		},
 	}
@@ -165,7 +168,7 @@ func bothOver[S comparable, PS curves.Scalar[S], V ~[]S](own *assignment.Solver[
 			if err != nil {
 				return nil, err
 			}
-			return flat(sol.Sides), nil
+			return flat(samples.Sides(system, sol.Wires, sol.Sides, assignment.Columns)), nil
 		},
 		gnarks: func(w witness.Witness) (out []byte, err error) {
 			defer func() {

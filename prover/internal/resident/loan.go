@@ -46,7 +46,7 @@ func (l *Loan[S]) Lend(wires, sides int) (w, s []S) {
 	}
 	l.mem.Add(func() { LentNow.Add(-bytes) })
 	w, s = l.scalars(wires, &l.wires), l.scalars(sides, &l.sides)
-	if s == nil || w == nil && wires > 0 {
+	if w == nil && wires > 0 || s == nil && sides > 0 {
 		return nil, nil
 	}
 	return w, s

@@ -38,8 +38,8 @@ func TestLoan(t *testing.T) {
 	if _, w, s := lend(4, 9); w != nil || s != nil || LentNow.Load() != 0 {
 		t.Errorf("more than a quarter is lent, %d bytes", LentNow.Load())
 	}
-	if _, w, s := lend(0, 12); w != nil || len(s) != 12 {
-		t.Errorf("%d and %d elements, want sides alone", len(w), len(s))
+	if _, w, s := lend(12, 0); len(w) != 12 || s != nil {
+		t.Errorf("%d and %d elements, want wires alone", len(w), len(s))
 	}
 	loan, w, s := lend(3, 9)
 	if len(w) != 3 || len(s) != 9 {
