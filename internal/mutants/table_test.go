@@ -62,6 +62,7 @@ const (
 	divides  = "prover/plonk/quotient.go"
 	states   = "prover/plonk/solve.go"
 	shapes   = "prover/plonk/key.go"
+	columned = "prover/internal/assignment/columns.go"
 	loans    = "prover/internal/resident/loan.go"
 	lies     = "prover/plonk/plan.go"
 	older    = "cmd/internal/weave/older.go"
@@ -577,8 +578,6 @@ var mutants = []mutant{
 	{assign, "if !r.sparse {\n\t\tr.values[0] = r.small[1]",
 		"if r.sparse {\n\t\tr.values[0] = r.small[1]", "TestLateHintsOfUsersComeInTurn"},
 	{assign, "forget(&part[k])", "_ = part[k]", "TestRows"},
-	{assign, "if i == 0 {\n\t\t\t\tside[k] = r.values[k]", "if i == 1 {\n\t\t\t\tside[k] = r.values[k]", "TestRows"},
-	{assign, "part[k] = first", "part[k] = part[0]", "TestRows"},
 	{assign, "\tr.Dismiss()\n", "", "TestHelpersLeave"},
 	{assign, "\t\tif p := recover(); p != nil {\n\t\t\terr = &crew.Panic{Value: p}\n\t\t}\n", "", "TestDefects"},
 	{assign, `err = fmt.Errorf("%w: %v", ErrDefect, err)`, `err = fmt.Errorf("%v", err)`, "TestDefects"},
@@ -587,7 +586,7 @@ var mutants = []mutant{
 	{assign, "\t\t\tr.retract()\n", "", "TestSettled"},
 	{assign, "copy(wires[lo:hi], r.values[lo:hi])", "", "TestSettled"},
 	{assign, "case v.OwnWires:\n\t\tv = &Solution[S]{Wires: v.Wires}\n", "", "TestLentMemory"},
-	{assign, "case lent != nil && wires*s.of <= mostInPlace:", "case lent != nil:", "TestLentMemory"},
+	{assign, "case wires*s.of <= mostInPlace:", "case true:", "TestLentMemory"},
 	{assign, "if l.alone {", "if false {", "TestLateHintsOfUsersComeInTurn"},
 	{assign, "return w.divide()", "return nil", "TestRows"},
 	{assign, "if !unknown(to) {", "if false {", "TestDefects"},
@@ -746,8 +745,13 @@ var mutants = []mutant{
 	{shapes, "len(slices.Compact(rows)) != len(rows)", "len(slices.Compact(rows)) > len(rows)", "TestCommittedRows"},
 	{shapes, "places[row] = uint32(k)", "places[row-s.public] = uint32(k)", "TestProofEqualsStock"},
 	{states, "[...]int{len(committed), rows - 1}", "[...]int{len(committed)}", "TestProofEqualsStock"},
-	{states, "return loan.Lend(0, sides)", "return loan.Lend(sides, sides)", "TestColumnsAreWhereTheBackendReads"},
-	{states, "\t\t\tmerge.Wipe(append(sol.Sides[:], sol.Wires)...)\n", "", "TestSolutionIsWiped"},
+	{states, "\t\t\tmerge.Wipe(sol.Wires)\n", "", "TestSolutionIsWiped"},
+	{states, "\t\t\t\tst.wires = nil\n", "", "TestProofBeginsEarly"},
+	{states, "\t\t\treturn func() {\n\t\t\t\tend()\n", "\t\t\tdefer end()\n\t\t\treturn func() {\n", "TestProofBeginsEarly"},
+	{lies, "3*(s.n+2), s.solved)", "3*(s.n+2))", "TestProofEqualsStock"},
+	{lies, "(3 + commitments) * (n + 7) / 8", "commitments * (n + 7) / 8", "TestElements"},
+	{columned, "wires[0][i] = uint32(i)", "wires[0][i] = 0", "TestColumns"},
+	{columned, "\t\tclear(columns[i][:cap(columns[i])])\n", "", "TestColumns"},
 	{loans, "\t\tLentNow.Add(-bytes)\n", "", "TestLoan"},
 	{loans, "bytes > MostLent/4", "bytes > MostLent", "TestLoan"},
 	// cmd/internal/weave/older.go: what an older gnark lacks.

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -378,5 +379,44 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	if _, err := p.Prove(ctx, b.witness(t, 3)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// spaces is a backend that notes how large spaces are.
+type spaces struct {
+	*faulty.Backend
+	mu   sync.Mutex
+	seen []int
+}
+
+func (s *spaces) NewSpace(ctx context.Context, e backend.Element, n int) (backend.SpaceID, error) {
+	s.mu.Lock()
+	s.seen = append(s.seen, n)
+	s.mu.Unlock()
+	return s.Backend.NewSpace(ctx, e, n)
+}
+
+// TestElements compares what a key and a proof take with what Elements says: no more, and less by some roundings.
+func TestElements(t *testing.T) {
+	s := new(spaces)
+	e := newEngine(t, engine.Config{Open: func(ctx context.Context, _ string) (_ backend.Backend, err error) {
+		s.Backend, err = new(faulty.Backends).New(ctx)
+		return s, err
+	}})
+	b := build(t, ecc.BN254, samples.ByName("random of 700"))
+	p, err := plonk.NewProver(e, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s.seen = nil
+	if _, err := p.Prove(t.Context(), b.witness(t, 3)); err != nil {
+		t.Fatal(err)
+	}
+	_, n := plonk.SRSSize(b.ccs)
+	key, proof := plonk.Elements(n, 0)
+	slices.Sort(s.seen)
+	if len(s.seen) != 2 || s.seen[0] != proof || s.seen[1] > key || s.seen[1] < key-8 {
+		t.Errorf("spaces of %d elements, want %d and %d", s.seen, proof, key)
 	}
 }

@@ -1,5 +1,5 @@
 // Package assignment solves gnark's constraint systems: from the values of the inputs it
-// finds those of all wires, and the sides of all constraints. It does what gnark's
+// finds those of all wires, and the sides of rank-1 constraints. It does what gnark's
 // solver does, with the same values, by other means:
 //   - the instructions of a level are shared among processors that wait for each
 //     other by looking, not by sleeping: circuits have ten thousand levels and more of

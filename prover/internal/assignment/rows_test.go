@@ -3,6 +3,7 @@ package assignment_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -11,8 +12,10 @@ import (
 	"github.com/consensys/gnark/constraint"
 	cs254 "github.com/consensys/gnark/constraint/bn254"
 	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/scs"
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 // TestRows: each side of a sparse row is solved whatever the coefficients are, which gnark's
@@ -116,3 +119,34 @@ type tiny struct {
 }
 
 func (c *tiny) Define(frontend.API) error { return nil }
+
+// TestColumns: the wires that stand in the rows of a sparse system make gnark's L, R and O, and these make the wires
+// again, and are wiped.
+func TestColumns(t *testing.T) {
+	id := ecc.BN254
+	for _, s := range samples.On(id) {
+		circuit, full := s.Circuit(), s.Assign(id.ScalarField(), 3)
+		c, err := frontend.Compile(id.ScalarField(), scs.NewBuilder, circuit, frontend.IgnoreUnconstrainedInputs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		system := c.(*cs254.SparseR1CS)
+		solved, err := c.Solve(witnessOf(t, id, full), append(samples.Fixed(system.MHintsDependencies), samples.Hints)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := solved.(*cs254.SparseR1CSSolution)
+		columns := [3][]fr254.Element{of.L, of.R, of.O}
+		want := [3][]fr254.Element{slices.Clone(of.L), slices.Clone(of.R), slices.Clone(of.O)}
+		sol := assignment.OfColumns(&system.System, columns)
+		got := samples.Sides(&system.System, sol.Wires, sol.Sides, assignment.Columns)
+		for i := range want {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%s: column %d is not gnark's", s.Name, i)
+			}
+			if slices.ContainsFunc(columns[i], func(e fr254.Element) bool { return !e.IsZero() }) {
+				t.Errorf("%s: column %d is not wiped", s.Name, i)
+			}
+		}
+	}
+}

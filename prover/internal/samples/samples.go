@@ -62,6 +62,17 @@ type unconstrained struct {
 
 func (c *unconstrained) Define(frontend.API) error { return nil }
 
+// idle has more variables than its rows could.
+type idle struct {
+	X [50]frontend.Variable
+	Y frontend.Variable `gnark:",public"`
+}
+
+func (c *idle) Define(api frontend.API) error {
+	api.AssertIsEqual(c.Y, api.Mul(c.X[0], c.X[49]))
+	return nil
+}
+
 // Cubic is the usual first circuit.
 type Cubic struct {
 	X frontend.Variable
@@ -348,6 +359,13 @@ var All = []Sample{
 	}},
 	{"unconstrained", func() frontend.Circuit { return &unconstrained{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &unconstrained{s, 2 * s, s}
+	}},
+	{"idle variables", func() frontend.Circuit { return &idle{} }, func(_ *big.Int, s int64) frontend.Circuit {
+		c := &idle{Y: s*s + wrong(s)}
+		for i := range c.X {
+			c.X[i] = abs(s)
+		}
+		return c
 	}},
 	{"nothing private", func() frontend.Circuit { return &equal{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &equal{abs(s), abs(s) + wrong(s)}
