@@ -550,7 +550,9 @@ var mutants = []mutant{
 	{vectors, "return p.set(nil)", "return nil", "TestVectorsMove"},
 
 	// prover/internal/resident/ahead.go: sessions that are opened ahead.
-	{ahead, "elements*f.Curve().ScalarBytes() <= MostAhead", "true", "TestAhead"},
+	{ahead, "elements*f.Curve().ScalarBytes() <= mostAhead(e)", "true", "TestAhead"},
+	{ahead, "i.InProcess || len(i.Devices) == 0", "len(i.Devices) == 0", "TestMostAhead"},
+	{ahead, "max(MostAhead, int(least.Memory/partAhead))", "int(least.Memory/partAhead)", "TestMostAhead"},
 	{ahead, "if a.opening.Wait(); a.session != nil {\n\t\treturn a", "if a.opening.Wait(); false {\n\t\treturn a", "TestAhead"},
 	{ahead, "\tif a == nil {\n\t\treturn\n\t}\n", "", "TestAhead"},
 	{ahead, "_ = a.session.Close()", "_ = a.session", "TestAhead"},

@@ -455,6 +455,47 @@ func TestAhead(t *testing.T) {
 	(*Ahead[fr.Element])(nil).Close()
 }
 
+// described is a backend with some devices, perhaps of another process.
+type described struct {
+	backend.Backend
+	here    bool
+	devices []uint64 // memory in bytes
+}
+
+func (d described) Info() backend.Info {
+	i := d.Backend.Info()
+	i.InProcess, i.Devices = d.here, nil
+	for _, memory := range d.devices {
+		i.Devices = append(i.Devices, backend.Device{Memory: memory})
+	}
+	return i
+}
+
+// TestMostAhead: on other processes' devices a part of the smallest one's memory may be taken ahead, and 256 MiB
+// anywhere.
+func TestMostAhead(t *testing.T) {
+	for _, c := range []struct {
+		here    bool
+		devices []uint64
+		want    int
+	}{
+		{false, []uint64{64 << 30}, 2 << 30}, {false, []uint64{64 << 30, 32 << 30}, 1 << 30}, {false, []uint64{4 << 30}, MostAhead},
+		{false, nil, MostAhead}, {true, []uint64{64 << 30}, MostAhead},
+	} {
+		e, err := engine.New(t.Context(), engine.Config{Fallbacks: []string{engine.NoFallback},
+			Open: func(context.Context, string) (backend.Backend, error) {
+				return described{cpu.New(cpu.Options{}), c.here, c.devices}, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := mostAhead(e); got != c.want {
+			t.Errorf("%+v: %d bytes", c, got)
+		}
+		e.Close()
+	}
+}
+
 // TestLoadBeside: bases are loaded while a session is open as large as a proof's, if another process
 // computes programs; a session for which there is no room keeps no key from being loaded.
 func TestLoadBeside(t *testing.T) {
