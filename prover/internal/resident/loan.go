@@ -12,7 +12,7 @@ import (
 
 // MostLent bounds the bytes that backends lend for the solutions of all proofs at a time; one gets a
 // quarter at most. Other solutions are in Go's memory, and are copied to where the backend reads them.
-var MostLent int64 = 2 << 30
+var MostLent int64 = 1 << 30
 
 // LentNow is how many bytes backends lend now.
 var LentNow atomic.Int64
