@@ -244,6 +244,20 @@ func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
 	return string(m.Data) == string(wire.Cancelled), nil
 }
 
+// abandonWithin bounds how long a client asks for the end of a job for which nobody waits.
+const abandonWithin = time.Minute
+
+// abandon has a job ended that would be proved for nobody. It returns at once, and asks again until a manager
+// answers.
+func (c *Client) abandon(id string) {
+	_ = c.link.Conn.Publish(wire.CancelPrefix+id, nil) // even if the client is closed now
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), abandonWithin)
+		defer cancel()
+		_, _ = c.link.Request(ctx, wire.CancelPrefix+id)
+	}()
+}
+
 // Taken tells the cluster that a job's result was taken and need not be kept. Prove calls it
 // itself.
 func (c *Client) Taken(id string) error {
@@ -374,7 +388,7 @@ func (c *Client) run(ctx context.Context, w Work, witness []byte, o JobOptions) 
 	defer stop()
 	defer func() {
 		if ctx.Err() != nil && o.Name == "" {
-			_ = c.link.Conn.Publish(wire.CancelPrefix+job.ID, nil) // else the proof is made for nobody
+			c.abandon(job.ID)
 		}
 	}()
 	if !known {

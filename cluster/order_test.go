@@ -230,6 +230,30 @@ func TestCancelledProve(t *testing.T) {
 	}
 }
 
+// TestCancelledWithoutManager: if the context of a Prove ends while no manager runs, the next one ends its job.
+func TestCancelledWithoutManager(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.client()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	s := setOf(t, cluster.Groth16, ecc.BN254)
+	p, err := c.Add(t.Context(), s.ccs, s.pk, s.vk, cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, err := p.Prove(ctx, witnessOf(t, ecc.BN254, 3, 9)); done <- err }()
+	eventually(t, "the job is there", func() bool { s, err := c.Status(t.Context()); return err == nil && s.Waiting == 1 })
+	r.stop()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	time.Sleep(100 * time.Millisecond) // so that what is sent once is lost
+	r.manage()
+	r.settled(c, 1)
+}
+
 // TestClientShares: two clients that always have jobs get cards by their shares, even if one
 // client's jobs take longer.
 func TestClientShares(t *testing.T) {

@@ -19,17 +19,19 @@
 //
 // The circuit is solved in this process, by a solver of our own that leaves to gnark's
 // what it does not know; commitments that a circuit makes while it is solved are MSMs
-// on the engine. Then a backend with vectors (package vector) gets L, R and O, and
-// answers points and values only: what is between two challenges is one program there.
-// When the backend dies, another one, or the same when it is back, makes the same proof
-// of what was solved.
+// on the engine. Then a backend with vectors (package vector) gets the values of the wires,
+// and answers points and values only: what is between two challenges is one program there.
+// In another process it begins when all wires have values, while this one still checks
+// constraints. When the backend dies, another one, or the same when it is back, makes the
+// same proof of what was solved.
 //
 // # Memory
 //
 // A circuit has n rows (constraints and public values, up to the next power of two) and c
-// commitments. Where the backend computes, its key takes 2 n points and, from the first
-// proof on, (37 + 4 c) n scalars. Each proof in flight takes (13 + c) n scalars and some hundred,
-// and n more if there are commitments. So a circuit of 2^20 rows on BN254 without commitments
+// commitments. Where the backend computes, its key takes 2 n points, one more for each value that
+// is committed to, and, from the first proof on, (37 + 4 c) n scalars and (3 + c) n indices of four
+// bytes. Each proof in flight takes (13 + c) n scalars and some hundred, and n more if there are
+// commitments. So a circuit of 2^20 rows on BN254 without commitments
 // takes 1.3 GiB for the key and 0.4 GiB for a proof. What does not fit is an error that wraps
 // backend.ErrOutOfMemory and says how much was wanted.
 //
