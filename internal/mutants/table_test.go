@@ -62,6 +62,7 @@ const (
 	divides  = "prover/plonk/quotient.go"
 	states   = "prover/plonk/solve.go"
 	shapes   = "prover/plonk/key.go"
+	begins   = "prover/plonk/prove.go"
 	columned = "prover/internal/assignment/columns.go"
 	loans    = "prover/internal/resident/loan.go"
 	lies     = "prover/plonk/plan.go"
@@ -752,6 +753,7 @@ var mutants = []mutant{
 	{states, "\t\t\treturn func() {\n\t\t\t\tend()\n", "\t\t\tdefer end()\n\t\t\treturn func() {\n", "TestProofBeginsEarly"},
 	{lies, "3*(s.n+2), s.solved)", "3*(s.n+2))", "TestProofEqualsStock"},
 	{lies, "(3 + commitments) * (n + 7) / 8", "commitments * (n + 7) / 8", "TestElements"},
+	{begins, "r.panic = recover()", "_ = recover()", "TestHashThatPanics"},
 	{columned, "wires[0][i] = uint32(i)", "wires[0][i] = 0", "TestColumns"},
 	{columned, "\t\tclear(columns[i][:cap(columns[i])])\n", "", "TestColumns"},
 	{loans, "\t\tLentNow.Add(-bytes)\n", "", "TestLoan"},

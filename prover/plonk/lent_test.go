@@ -1,14 +1,20 @@
 package plonk_test
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"hash"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
+	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
@@ -97,5 +103,47 @@ func TestProofBeginsEarly(t *testing.T) {
 			}
 			l.Look(t)
 		})
+	}
+}
+
+// spoilt is a hash function that does something else.
+type spoilt struct {
+	hash.Hash
+	instead func()
+}
+
+func (s *spoilt) Sum([]byte) []byte {
+	s.instead()
+	return nil
+}
+
+// TestHashThatPanics: a hash function of the caller's that panics does so where Prove was called, and one that ends its
+// goroutine is an error.
+func TestHashThatPanics(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
+	w := b.witness(t, 3)
+	f := &faulty.Backends{Elsewhere: true}
+	p, err := plonk.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prove := func(instead func()) (panicked any, err error) {
+		defer func() { panicked = recover() }()
+		_, err = p.Prove(t.Context(), w, gnark.WithProverChallengeHashFunction(&spoilt{sha256.New(), instead}))
+		return nil, err
+	}
+	if panicked, _ := prove(func() { panic("spoilt") }); panicked != "spoilt" {
+		t.Errorf("panicked: %v", panicked)
+	}
+	if panicked, err := prove(runtime.Goexit); panicked != nil || !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("panicked: %v, %v", panicked, err)
+	}
+	proof, err := p.Prove(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.verify(t, proof, w)
+	if err := p.Close(); err != nil || f.Held() != 0 {
+		t.Errorf("%v, %d bases and spaces are left", err, f.Held())
 	}
 }

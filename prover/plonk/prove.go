@@ -183,9 +183,10 @@ type running[P any, S comparable] struct {
 	session *resident.Ahead[S]
 	done    chan struct{} // nil before it is started
 
-	made *proof[P, S]
-	by   string // the backend
-	err  error
+	made  *proof[P, S]
+	by    string // the backend
+	err   error
+	panic any // of a hash function that the caller gave
 }
 
 // open opens a session for a proof in the background. Call end.
@@ -200,8 +201,10 @@ func (p *prover[P, S]) open(ctx context.Context) *running[P, S] {
 // start starts the proof of a statement.
 func (r *running[P, S]) start(st *statement[P, S]) {
 	r.done = make(chan struct{})
+	r.err = fmt.Errorf("%w: a hash function ended its goroutine", backend.ErrInvalidInput) // unless Repeat returns
 	go func() {
 		defer close(r.done)
+		defer func() { r.panic = recover() }()
 		p := r.of
 		_, count := planProof(p.size, vector.Vector[S]{})
 		r.by, r.err = r.session.Repeat(r.ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
@@ -218,12 +221,15 @@ func (r *running[P, S]) start(st *statement[P, S]) {
 	}()
 }
 
-// wait starts the proof if it is not, and waits for it.
+// wait starts the proof if it is not, and waits for it. It panics if that did.
 func (r *running[P, S]) wait(st *statement[P, S]) error {
 	if r.done == nil {
 		r.start(st)
 	}
 	<-r.done
+	if r.panic != nil {
+		panic(r.panic)
+	}
 	return r.err
 }
 
