@@ -19,7 +19,7 @@ func neighbour(t *testing.T) *driver.Device {
 	}
 	fakecuda.Reset()
 	t.Cleanup(fakecuda.Reset)
-	d, err := driver.Open(0, driver.Options{})
+	d, err := driver.Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func (w *refusingWorld) storm() *refusals {
 			}
 		})
 	}
-	other, err := driver.Open(0, driver.Options{})
+	other, err := driver.Open(0)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -10,18 +10,9 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Options say how a device is opened. The zero value is the driver's own choice.
-type Options struct {
-	// Block makes Synchronize sleep instead of spin: it costs some
-	// microseconds a wait and leaves the processor to others.
-	Block bool
-}
-
-// CUctx_flags.
-const (
-	scheduleAuto  = 0
-	scheduleBlock = 4
-)
+// scheduleBlock, of CUctx_flags, has waits for streams sleep in place of spinning. That costs a wait some
+// microseconds, and leaves the processor to others. Waits for events spin, as short MSMs want it.
+const scheduleBlock = 4
 
 // Device is an open device: its primary context, held until Close.
 type Device struct {
@@ -29,8 +20,6 @@ type Device struct {
 	dev  int
 	ctx  handle
 	info Info
-
-	eventFlags uint // for every event
 
 	use    sync.RWMutex // held for reading by every call, for writing by Close
 	closed bool
@@ -48,7 +37,7 @@ type Device struct {
 // Open opens the device of an ordinal from Devices. A device may be opened
 // more than once, which shares the context; an error that ends the context
 // ends all of them, each of which finds out by itself.
-func Open(ordinal int, o Options) (*Device, error) {
+func Open(ordinal int) (*Device, error) {
 	sys, err := begin(libraries...)
 	if err != nil {
 		return nil, err
@@ -61,22 +50,14 @@ func Open(ordinal int, o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := uint(scheduleAuto)
-	if o.Block {
-		flags = scheduleBlock
-	}
-	if r := sys.setPrimaryFlags(dev, flags); r != Success {
+	if r := sys.setPrimaryFlags(dev, scheduleBlock); r != Success {
 		return nil, startError("cuDevicePrimaryCtxSetFlags", r, sys.text)
 	}
 	ctx, r := sys.retainPrimary(dev)
 	if r != Success {
 		return nil, startError("cuDevicePrimaryCtxRetain", r, sys.text)
 	}
-	d := newDevice(sys, dev, ctx, info)
-	if o.Block {
-		d.eventFlags = eventBlock
-	}
-	return d, nil
+	return newDevice(sys, dev, ctx, info), nil
 }
 
 func newDevice(sys api, dev int, ctx handle, info Info) *Device {

@@ -30,14 +30,8 @@ var (
 	hostMemory = flag.Int("host-memory", 8<<20, "bytes to register and copy")
 )
 
-// open does what openAs does, with the usual options.
+// open returns device 0. At the end of the test nothing may be left on it.
 func open(t *testing.T) *Device {
-	t.Helper()
-	return openAs(t, Options{})
-}
-
-// openAs returns device 0. At the end of the test nothing may be left on it.
-func openAs(t *testing.T, o Options) *Device {
 	t.Helper()
 	if _, err := Devices(); err != nil {
 		if errors.Is(err, backend.ErrUnavailable) && !*needDevice {
@@ -45,7 +39,7 @@ func openAs(t *testing.T, o Options) *Device {
 		}
 		t.Fatal(err)
 	}
-	d, err := Open(0, o)
+	d, err := Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +54,7 @@ func openAs(t *testing.T, o Options) *Device {
 			return
 		}
 		for _, name := range []string{"memory", "allocations", "pinned", "registered", "streams", "events", "modules",
-			"contexts", "pageable", "overruns", "unwiped", "abandoned"} {
+			"contexts", "pageable", "overruns", "unwiped", "abandoned", "spun"} {
 			if n := fakecuda.Counter(name); n != 0 {
 				t.Errorf("the fake driver counts %d %s", n, name)
 			}
@@ -153,10 +147,10 @@ func TestDevices(t *testing.T) {
 	if err != nil || total <= 0 || free <= 0 || free > total {
 		t.Errorf("%d free of %d, %v", free, total, err)
 	}
-	if _, err := Open(len(all), Options{}); !errors.Is(err, backend.ErrUnavailable) {
+	if _, err := Open(len(all)); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("a device too many: %v", err)
 	}
-	if _, err := Open(-1, Options{}); !errors.Is(err, backend.ErrUnavailable) {
+	if _, err := Open(-1); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("device -1: %v", err)
 	}
 	if err := InitLibrary("libother.so"); !errors.Is(err, backend.ErrInternal) {
@@ -257,37 +251,33 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// Small copies and waits, with a device that spins and one that sleeps.
+// Small copies and waits.
 func TestSmallCopies(t *testing.T) {
-	for name, o := range map[string]Options{"default": {}, "block": {Block: true}} {
-		t.Run(name, func(t *testing.T) {
-			d := openAs(t, o)
-			s := stream(t, d)
-			const size, rounds = 32 << 10, 200
-			h := got(d.AllocHost(2 * size))(t)
-			m := alloc(t, d, size)
-			e := got(d.NewEvent(false))(t)
-			copy(h.Bytes(), random(size))
-			up, down := h.Span().Slice(0, size), h.Span().Slice(size, size)
-			start := time.Now()
-			for range rounds {
-				try(t, s.Upload(m.Span(), up))
-				try(t, s.Synchronize())
-			}
-			t.Logf("upload of 32 KiB and wait: %v", time.Since(start)/rounds)
-			start = time.Now()
-			for range rounds {
-				try(t, s.Download(down, m.Span()))
-				try(t, s.Record(e))
-				try(t, e.Synchronize())
-			}
-			t.Logf("download of 32 KiB and wait for an event: %v", time.Since(start)/rounds)
-			if !bytes.Equal(up.Bytes(), down.Bytes()) {
-				t.Error("wrong bytes")
-			}
-			try(t, errors.Join(e.Close(), h.Free()))
-		})
+	d := open(t)
+	s := stream(t, d)
+	const size, rounds = 32 << 10, 200
+	h := got(d.AllocHost(2 * size))(t)
+	m := alloc(t, d, size)
+	e := got(d.NewEvent(false))(t)
+	copy(h.Bytes(), random(size))
+	up, down := h.Span().Slice(0, size), h.Span().Slice(size, size)
+	start := time.Now()
+	for range rounds {
+		try(t, s.Upload(m.Span(), up))
+		try(t, s.Synchronize())
 	}
+	t.Logf("upload of 32 KiB and wait: %v", time.Since(start)/rounds)
+	start = time.Now()
+	for range rounds {
+		try(t, s.Download(down, m.Span()))
+		try(t, s.Record(e))
+		try(t, e.Synchronize())
+	}
+	t.Logf("download of 32 KiB and wait for an event: %v", time.Since(start)/rounds)
+	if !bytes.Equal(up.Bytes(), down.Bytes()) {
+		t.Error("wrong bytes")
+	}
+	try(t, errors.Join(e.Close(), h.Free()))
 }
 
 func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

@@ -49,7 +49,7 @@ func TestEveryCallFails(t *testing.T) {
 	defer ev2.Close()
 	try(t, errors.Join(s.Record(ev), s.Record(ev2)))
 	shared := sharedMemory(t, 4096, 3)
-	other := got(Open(1, Options{}))(t)
+	other := got(Open(1))(t)
 	t.Cleanup(func() { try(t, other.Close()) })
 	elsewhere := alloc(t, other, 4096)
 
@@ -219,7 +219,7 @@ func TestReach(t *testing.T) {
 	}
 	for _, rule := range []string{"", "cuDeviceCanAccessPeer@1=101", "cuCtxEnablePeerAccess@1=217"} {
 		fakecuda.Reset()
-		other := got(Open(1, Options{}))(t)
+		other := got(Open(1))(t)
 		try(t, fakecuda.Fail(rule))
 		to, from := alloc(t, d, 64), alloc(t, other, 64)
 		here, there := stream(t, d), stream(t, other)
@@ -250,7 +250,7 @@ func TestOneDeviceOfTwoIsLost(t *testing.T) {
 	if all := got(Devices())(t); len(all) < 2 {
 		t.Skip("needs FAKECUDA_DEVICES=2")
 	}
-	other := got(Open(1, Options{Block: true}))(t)
+	other := got(Open(1))(t)
 	try(t, fakecuda.Fail("cuCtxSynchronize@1=719"))
 	if err := other.Synchronize(); !errors.Is(err, backend.ErrGone) {
 		t.Fatalf("%v, want ErrGone", err)
@@ -284,7 +284,7 @@ func TestOpenFails(t *testing.T) {
 		} {
 			fakecuda.Reset()
 			try(t, fakecuda.Fail(fmt.Sprintf("%s@1=%d", call, result)))
-			if _, err := Open(0, Options{}); !errors.Is(err, kind) || !strings.Contains(err.Error(), call) {
+			if _, err := Open(0); !errors.Is(err, kind) || !strings.Contains(err.Error(), call) {
 				t.Errorf("%s fails with %v: %v", call, result, err)
 			}
 		}

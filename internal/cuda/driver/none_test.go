@@ -12,7 +12,7 @@ import (
 
 func TestWithoutTheTag(t *testing.T) {
 	_, devices := Devices()
-	_, open := Open(0, Options{})
+	_, open := Open(0)
 	for name, err := range map[string]error{"Init": Init(), "Devices": devices, "Open": open} {
 		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "built without the cuda tag") {
 			t.Errorf("%s: %v", name, err)

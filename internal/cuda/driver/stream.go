@@ -162,11 +162,8 @@ func pending(err error) (bool, error) {
 	return err == nil, err
 }
 
-// CUevent_flags.
-const (
-	eventBlock    = 1
-	eventNoTiming = 2
-)
+// eventNoTiming is of CUevent_flags.
+const eventNoTiming = 2
 
 // Event is a point in a stream's work.
 type Event struct {
@@ -175,12 +172,12 @@ type Event struct {
 }
 
 // NewEvent creates an event; with timing it can be asked for Elapsed, without
-// it is cheaper. Waiting for it sleeps when the device was opened to Block.
+// it is cheaper. Waiting for it spins.
 func (d *Device) NewEvent(timing bool) (*Event, error) {
 	var h handle
-	flags := d.eventFlags
+	flags := uint(0)
 	if !timing {
-		flags |= eventNoTiming
+		flags = eventNoTiming
 	}
 	if err := d.do("cuEventCreate", func() (r Result) { h, r = d.sys.eventCreate(flags); return r }); err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ type Device struct {
 // Open opens the card with an ordinal. Without a device, a driver or support in this program, the
 // error wraps backend.ErrUnavailable and says what to do.
 func Open(ordinal int, o Options) (_ *Device, err error) {
-	drv, err := driver.Open(ordinal, driver.Options{})
+	drv, err := driver.Open(ordinal)
 	if err != nil {
 		return nil, err
 	}

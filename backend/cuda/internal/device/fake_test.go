@@ -470,7 +470,7 @@ func TestLargeWorkMemoryMakesRoom(t *testing.T) {
 func TestBudgetFollowsTheCard(t *testing.T) {
 	const mib = 1 << 20
 	cudatest.OnFake(t)
-	other, err := driver.Open(0, driver.Options{})
+	other, err := driver.Open(0)
 	if err != nil {
 		t.Fatal(err)
 	}

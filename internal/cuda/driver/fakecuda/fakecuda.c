@@ -73,6 +73,7 @@ static struct {
 	X(unwiped)  /* pinned memory that was freed and not all zero */       \
 	X(unwiped_memory) /* the same of devices' memory */                  \
 	X(abandoned) /* allocations and objects that a context took with it */ \
+	X(spun) /* waits for streams that take a processor */                \
 	X(kernels_run)
 
 static struct counters {
@@ -888,6 +889,7 @@ EXPORT CUresult cuStreamDestroy(CUstream stream)
 EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
 	ENTER_CONTEXT("cuStreamSynchronize");
+	counters.spun += !(current->flags & CU_CTX_SCHED_BLOCKING_SYNC);
 	return leave(stream->ctx == current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
 }
 
