@@ -40,7 +40,7 @@ type device struct {
 // said to have one, by PIPPIN_GPU=1, must have one.
 func open(t *testing.T) *device {
 	t.Helper()
-	d, err := driver.Open(0, driver.Options{})
+	d, err := driver.Open(0)
 	if errors.Is(err, backend.ErrUnavailable) && os.Getenv("PIPPIN_GPU") == "" {
 		t.Skip(err)
 	}
