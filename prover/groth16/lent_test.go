@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
@@ -15,19 +14,17 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
-	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // proverOn returns a prover whose engine has one lender, which is elsewhere.
-func proverOn(t *testing.T, b *built) (*groth16.Prover, *faulty.Lender, *faulty.Backends) {
+func proverOn(t *testing.T, b *built) (*groth16.Prover, *faulty.Lender) {
 	t.Helper()
-	f := &faulty.Backends{Elsewhere: true}
-	l := &faulty.Lender{Of: f}
+	l := &faulty.Lender{Of: &faulty.Backends{Elsewhere: true}}
 	p, err := groth16.NewProver(newEngine(t, engine.Config{Open: l.Open}), b.ccs, b.pk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, l, f
+	return p, l
 }
 
 // TestSolutionsAreWhereTheBackendReads: nothing of a proof is copied to the backend's memory, whether it is
@@ -42,7 +39,7 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			defer func(was int64) { resident.MostLent = was }(resident.MostLent)
 			resident.MostLent = int64(most)
-			p, l, _ := proverOn(t, b)
+			p, l := proverOn(t, b)
 			l.Inputs() // what was asked when the backend was opened
 			for _, inFlight := range []int{1, 4} {
 				for proof, err := range p.ProveAll(t.Context(), slices.Values(slices.Repeat([]witness.Witness{w}, 8)), inFlight) {
@@ -82,30 +79,14 @@ func TestSumsOverWiresBeginEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := build(t, ecc.BN254, samples.ByName("commitments"))
 			w := b.witness(t, 3)
-			p, l, f := proverOn(t, b)
-			begun := 0
-			defer groth16.Settled(func() {
-				for before, since := l.Runs(), time.Now(); l.Runs() == before; time.Sleep(100 * time.Microsecond) {
-					if time.Since(since) > 10*time.Second {
-						t.Error("no program runs although all wires have values")
-						return
-					}
+			p, l := proverOn(t, b)
+			l.BeginsEarly(t, groth16.Settled, err, func() error {
+				proof, err := p.Prove(t.Context(), w)
+				if err == nil {
+					b.verify(t, proof, w)
 				}
-				begun++
-			}, err)()
-			left := solve.LeftToGnark()
-			proof, failed := p.Prove(t.Context(), w)
-			if failed != nil {
-				t.Fatal(failed)
-			}
-			b.verify(t, proof, w)
-			if asked := solve.LeftToGnark() != left; begun != 1 || asked != (err != nil) {
-				t.Errorf("begun %d times, gnark was asked: %v", begun, asked)
-			}
-			if failed := p.Close(); failed != nil || f.Held() != 0 {
-				t.Errorf("%v, %d bases and spaces are left", failed, f.Held())
-			}
-			l.Look(t)
+				return err
+			}, p.Close)
 		})
 	}
 }

@@ -56,10 +56,10 @@ func (s *shape) committedRows(i int) []int {
 	return rows
 }
 
-// committed returns how many values all commitments are to, and zeros behind them.
+// committed returns how many values all commitments are to at most, and zeros behind them.
 func (s *shape) committed() (n int) {
-	for i := range s.info {
-		n += len(s.committedRows(i)) + 1
+	for _, c := range s.info {
+		n += len(c.Committed) + 2 + 1
 	}
 	return n
 }
@@ -108,9 +108,12 @@ func (p *parts[P, S]) check(s *shape) error {
 			func(row int) bool { return row < 0 || row >= s.constraints }) {
 			return fmt.Errorf("%w: commitment %d is of rows that the constraint system has not", backend.ErrInvalidInput, i)
 		}
-		rows := slices.Sorted(slices.Values(s.committedRows(i)))
-		if len(slices.Compact(rows)) != len(rows) {
-			return fmt.Errorf("%w: commitment %d is of a row twice", backend.ErrInvalidInput, i)
+		seen := make([]bool, n)
+		for _, row := range s.committedRows(i) {
+			if seen[row] {
+				return fmt.Errorf("%w: commitment %d is of a row twice", backend.ErrInvalidInput, i)
+			}
+			seen[row] = true
 		}
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	gnark "github.com/consensys/gnark/backend"
@@ -20,9 +19,19 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
-	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
+
+// proverOn returns a prover whose engine has one lender, which is elsewhere.
+func proverOn(t *testing.T, b *built) (*plonk.Prover, *faulty.Lender) {
+	t.Helper()
+	l := &faulty.Lender{Of: &faulty.Backends{Elsewhere: true}}
+	p, err := plonk.NewProver(newEngine(t, engine.Config{Open: l.Open}), b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, l
+}
 
 // TestSolutionsAreWhereTheBackendReads: neither wires nor what the circuit commits to are copied to the backend's
 // memory. All of that memory is given back and wiped. Without memory the proofs are right too.
@@ -34,12 +43,7 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			defer func(was int64) { resident.MostLent = was }(resident.MostLent)
 			resident.MostLent = int64(most)
-			f := &faulty.Backends{Elsewhere: true}
-			l := &faulty.Lender{Of: f}
-			p, err := plonk.NewProver(newEngine(t, engine.Config{Open: l.Open}), b.ccs, b.pk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, l := proverOn(t, b)
 			const count = 4
 			l.Inputs() // what was asked when the key was loaded
 			for proof, err := range p.ProveAll(t.Context(), slices.Values(slices.Repeat([]witness.Witness{w}, count)), 2) {
@@ -55,8 +59,8 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 			if _, err := p.Prove(t.Context(), wrong); err == nil {
 				t.Error("a proof of a wrong witness")
 			}
-			if err := p.Close(); err != nil || f.Held() != 0 {
-				t.Errorf("%v, %d bases and spaces are left", err, f.Held())
+			if err := p.Close(); err != nil || l.Of.Held() != 0 {
+				t.Errorf("%v, %d bases and spaces are left", err, l.Of.Held())
 			}
 			l.Look(t)
 			if n := resident.LentNow.Load(); n != 0 {
@@ -73,35 +77,14 @@ func TestProofBeginsEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := build(t, ecc.BN254, samples.ByName("commitments"))
 			w := b.witness(t, 3)
-			f := &faulty.Backends{Elsewhere: true}
-			l := &faulty.Lender{Of: f}
-			p, failed := plonk.NewProver(newEngine(t, engine.Config{Open: l.Open}), b.ccs, b.pk)
-			if failed != nil {
-				t.Fatal(failed)
-			}
-			begun := 0
-			defer plonk.Settled(func() {
-				for before, since := l.Runs(), time.Now(); l.Runs() == before; time.Sleep(100 * time.Microsecond) {
-					if time.Since(since) > 10*time.Second {
-						t.Error("no program runs although all wires have values")
-						return
-					}
+			p, l := proverOn(t, b)
+			l.BeginsEarly(t, plonk.Settled, err, func() error {
+				proof, err := p.Prove(t.Context(), w)
+				if err == nil {
+					b.verify(t, proof, w)
 				}
-				begun++
-			}, err)()
-			left := solve.LeftToGnark()
-			proof, failed := p.Prove(t.Context(), w)
-			if failed != nil {
-				t.Fatal(failed)
-			}
-			b.verify(t, proof, w)
-			if asked := solve.LeftToGnark() != left; begun != 1 || asked != (err != nil) {
-				t.Errorf("begun %d times, gnark was asked: %v", begun, asked)
-			}
-			if failed := p.Close(); failed != nil || f.Held() != 0 {
-				t.Errorf("%v, %d bases and spaces are left", failed, f.Held())
-			}
-			l.Look(t)
+				return err
+			}, p.Close)
 		})
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // Lender is a backend that has memory for scalars, and sees which inputs lie there.
@@ -82,6 +84,34 @@ func (l *Lender) Runs() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.runs
+}
+
+// BeginsEarly tests that a program runs when all wires have values, while the solver, which settled has wait, still
+// checks constraints. If the solver then ends with err, gnark's is asked, and what began is begun again. prove makes a
+// proof and verifies it, end frees the prover: then nothing is held any more.
+func (l *Lender) BeginsEarly(t *testing.T, settled func(f func(), err error) (restore func()), err error, prove, end func() error) {
+	t.Helper()
+	begun := 0
+	defer settled(func() {
+		for before, since := l.Runs(), time.Now(); l.Runs() == before; time.Sleep(100 * time.Microsecond) {
+			if time.Since(since) > 10*time.Second {
+				t.Error("no program runs although all wires have values")
+				return
+			}
+		}
+		begun++
+	}, err)()
+	left := solve.LeftToGnark()
+	if err := prove(); err != nil {
+		t.Fatal(err)
+	}
+	if asked := solve.LeftToGnark() != left; begun != 1 || asked != (err != nil) {
+		t.Errorf("begun %d times, gnark was asked: %v", begun, asked)
+	}
+	if err := end(); err != nil || l.Of.Held() != 0 {
+		t.Errorf("%v, %d bases and spaces are left", err, l.Of.Held())
+	}
+	l.Look(t)
 }
 
 // Inputs returns how many inputs lay in memory of the lender's since the last call, and how many elsewhere.

@@ -3,6 +3,7 @@ package faulty
 import (
 	"context"
 
+	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
@@ -10,9 +11,10 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
-// Settled returns a system that own solves, which waits for f when all wires have values, and ends with err, if that is
-// not nil, as if the solver had failed then.
-func Settled[S any](sys solve.System[S], own *assignment.Solver[S], f func(), err error) solve.System[S] {
+// Settled has a curve's systems solved by own, which waits for f when all wires have values, and ends with err, if that
+// is not nil, as if it had failed then, until restore is called.
+func Settled[S any](system *func(constraint.ConstraintSystem) (solve.System[S], bool), own *assignment.Solver[S],
+	f func(), err error) (restore func()) {
 	run := own.Solve
 	own.Solve = func(ctx context.Context, sys assignment.System[S], inputs []S, cfg solver.Config,
 		commit assignment.Commit[S]) (*assignment.Solution[S], error) {
@@ -31,6 +33,11 @@ func Settled[S any](sys solve.System[S], own *assignment.Solver[S], f func(), er
 		own.Free(sol)
 		return nil, err
 	}
-	sys.Solver = own
-	return sys
+	was := *system
+	*system = func(ccs constraint.ConstraintSystem) (solve.System[S], bool) {
+		sys, ok := was(ccs)
+		sys.Solver = own
+		return sys, ok
+	}
+	return func() { *system = was }
 }
