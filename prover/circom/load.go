@@ -15,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/circom/internal/file"
 	"github.com/pippin-zk/pippin/prover/internal/blinding"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/matrices"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
@@ -25,7 +26,9 @@ type key[P1, P2 any, S comparable] struct {
 	verifier     *verifier[P1, P2, S]
 	blinding     blinding.Key[P1, P2, S]
 	wires        int
-	matrices     *matrices[S]
+	domain       int
+	rows         int // of the matrices, up to the last that is not empty
+	matrices     *matrices.Pair[S]
 	shift        S // the coset on which the quotient is evaluated begins with it
 	domainOf     func() *group.Domain[S]
 	merging      resident.Merging      // of scalars
@@ -162,7 +165,7 @@ func (c *curve[P1, P2, S]) readKey(ctx context.Context, e *engine.Engine, o *key
 	reading.Go(func() error {
 		entries, err := f.Entries(all)
 		if err == nil {
-			k.matrices = newMatrices(c.fr, f.Domain, step, entries)
+			k.domain, k.rows, k.matrices = f.Domain, entries.Rows, matricesOf(c.fr, step, entries)
 		}
 		return err
 	})
@@ -326,7 +329,7 @@ func (k *key[P1, P2, S]) private() int { return len(k.verifier.ic) }
 
 // constraints returns the number of constraints. A row for each public signal and the 1 follows
 // them.
-func (k *key[P1, P2, S]) constraints() int { return max(0, k.matrices.rows-k.private()) }
+func (k *key[P1, P2, S]) constraints() int { return max(0, k.rows-k.private()) }
 
 // fresh reports whether delta is the generator, as before the first contribution.
 func (k *key[P1, P2, S]) fresh() bool {

@@ -142,14 +142,11 @@ func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, 
 	if err := p.fr.Scale(ctx, wires, &r); err != nil {
 		return err
 	}
-	n := p.matrices.domain
+	n := p.domain
 	h := resident.Scalars(ctx, mem, p.engine, p.g1, n)
 	b, c := make([]S, n), make([]S, n)
 	defer merge.Wipe(b, c)
-	if err := p.matrices.products(ctx, h, b, wires); err != nil {
-		return err
-	}
-	if err := p.fr.Multiply(ctx, c, h, b); err != nil {
+	if err := p.matrices.Products(ctx, h, b, c, wires); err != nil {
 		return err
 	}
 	if err := p.domainOf().OnCoset(ctx, h, b, c); err != nil {
@@ -190,7 +187,7 @@ func (k *key[P1, P2, S]) mostChosen() int {
 
 // elements returns how many elements the session of a proof has.
 func (k *key[P1, P2, S]) elements() int {
-	return k.wires + k.mostChosen() + 3*k.matrices.domain
+	return k.wires + k.mostChosen() + 3*k.domain
 }
 
 // chosen returns the wires for which A, B and C have points.
@@ -200,11 +197,7 @@ func (k *key[P1, P2, S]) chosen() [][]uint32 {
 
 // tableElements returns how many elements the session of the tables has.
 func (k *key[P1, P2, S]) tableElements() int {
-	n := resident.IndexElements(k.vectors, k.chosen()...)
-	for side := range k.matrices.sides {
-		n += k.vectors.MatrixElements(k.matrices.size(side))
-	}
-	return n
+	return resident.IndexElements(k.vectors, k.chosen()...) + k.matrices.Elements(k.vectors)
 }
 
 // sumsIn computes all sums by one program in a session: those over the wires, whose plain values it
@@ -215,7 +208,7 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	n := p.matrices.domain
+	n := p.domain
 	w, some := s.New(p.wires), s.New(p.mostChosen())
 	x, y, z := s.New(n), s.New(n), s.New(n)
 	program := s.Program()
@@ -250,8 +243,7 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 }
 
 // loadTables writes the tables to a new session beside another. Its programs run in the other
-// session, so that Repeat sees their failures. Each has a matrix at most: they take shared memory
-// meanwhile.
+// session, so that Repeat sees their failures.
 func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
 	s, err := beside.Beside(ctx, p.tableElements())
 	if err != nil {
@@ -260,14 +252,8 @@ func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Sessi
 	program := beside.Program()
 	x := resident.WriteIndices(program, s, p.chosen()...)
 	on := &tables[S]{a: x[0], b: x[1], c: x[2]}
-	err = program.Run(ctx)
-	for side := range on.matrices {
-		if err != nil {
-			return nil, nil, errors.Join(err, s.Close())
-		}
-		on.matrices[side] = s.NewMatrix(p.matrices.size(side))
-		program.WriteMatrix(on.matrices[side], p.matrices.entries(side))
-		err = program.Run(ctx)
+	if err = program.Run(ctx); err == nil {
+		on.matrices, err = p.matrices.Load(ctx, s, beside)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())

@@ -85,14 +85,19 @@ func (a *Accelerator[P1, P2, S, D]) ComputeH(x, y, z []S, domain *D) (h []S, err
 		return nil, fmt.Errorf("%w: values at %d constraints, the key's domain has %d", backend.ErrInvalidInput, most, n)
 	}
 	// Another slice may follow in the same memory: padding must not write there.
-	sol := &solution[S]{a: slices.Clip(x), b: slices.Clip(y), c: slices.Clip(z)}
+	x, y, z = slices.Clip(x), slices.Clip(y), slices.Clip(z)
 	if !p.where.onBackend(p.engine, p.vectors.Curve()) {
-		h, err := p.quotient(context.Background(), padded(sol.a, n), sol)
-		return h[:n], err
+		x = padded(x, n)
+		return x, p.domain.Quotient(context.Background(), x, padded(y, n), padded(z, n))
 	}
 	_, err = p.vectors.Repeat(context.Background(), p.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
-		read := program.Read(p.quotientsOn(s, program, sol))
+		to := [3]vector.Vector[S]{s.New(n), s.New(n), s.New(n)}
+		for i, values := range [][]S{x, y, z} {
+			program.Write(to[i].Slice(0, len(values)), values)
+		}
+		p.divide(program, to[0], to[1], to[2], 1)
+		read := program.Read(to[0])
 		if err := program.Run(ctx); err != nil {
 			return err
 		}
@@ -100,4 +105,18 @@ func (a *Accelerator[P1, P2, S, D]) ComputeH(x, y, z []S, domain *D) (h []S, err
 		return nil
 	})
 	return h, err
+}
+
+// padded returns v padded with zeros to length n. If it needs new memory, it wipes v.
+func padded[S any](v []S, n int) []S {
+	if cap(v) < n {
+		longer := make([]S, n)
+		copy(longer, v)
+		clear(v)
+		return longer
+	}
+	was := len(v)
+	v = v[:n]
+	clear(v[was:])
+	return v
 }

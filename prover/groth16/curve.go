@@ -11,12 +11,10 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/keyfile"
-	"github.com/pippin-zk/pippin/prover/internal/merge"
-	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/prover/internal/matrices"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -54,52 +52,6 @@ type curve[P1, P2 any, S comparable] struct {
 	keys func(*keys[P1, P2, S]) (ProvingKey, VerifyingKey, error)
 }
 
-// solution is what the solver found: the values of all wires, and those of both factors and of the
-// product of each constraint. It is secret.
-type solution[S any] struct {
-	w, a, b, c []S
-	loan       *resident.Loan[S] // nil if nothing is lent
-	ownWires   bool              // w is the solver's memory all the same
-	free       func()            // gives the memory back to the solver
-}
-
-func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S], loan *resident.Loan[S]) *solution[S] {
-	if !s.Lent {
-		loan = nil
-	}
-	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], loan, s.OwnWires, func() { by.Free(s) }}
-}
-
-func (s *solution[S]) wipe() {
-	s.wipeWires()
-	s.wipeFactors()
-	if s.free != nil {
-		s.free()
-		s.free = nil
-	}
-}
-
-// wipeWires wipes the values of the wires. They are no longer used.
-func (s *solution[S]) wipeWires() {
-	if s.loan != nil {
-		s.loan.FreeWires()
-	}
-	if s.loan == nil || s.ownWires {
-		merge.Wipe(s.w)
-	}
-	s.w = nil
-}
-
-// wipeFactors wipes the values of the constraints. They are no longer used.
-func (s *solution[S]) wipeFactors() {
-	if s.loan != nil {
-		s.loan.FreeSides()
-	} else {
-		merge.Wipe(s.a, s.b, s.c)
-	}
-	s.a, s.b, s.c = nil, nil, nil
-}
-
 // proof is a proof with its types as parameters.
 type proof[P1, P2 any] struct {
 	ar, krs       P1
@@ -113,8 +65,8 @@ type binding interface {
 	// check refuses a key that does not belong to a constraint system. The shape is that of the
 	// system.
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
-	// load loads a key for constraint systems of a shape.
-	load(context.Context, *engine.Engine, *options, shape, ProvingKey) (scheme, error)
+	// load loads a key for a constraint system of a shape, and others of that shape.
+	load(context.Context, *engine.Engine, *options, shape, constraint.ConstraintSystem, ProvingKey) (scheme, error)
 	// belongs returns a function that reports whether a verifying key belongs to a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
 	// setup makes the keys of a constraint system, whose shape is given.
@@ -165,8 +117,13 @@ func (c *curve[P1, P2, S]) check(ccs constraint.ConstraintSystem, s *shape, pk P
 	return p.check(s)
 }
 
-func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *options, s shape, pk ProvingKey) (scheme, error) {
+func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *options, s shape, ccs constraint.ConstraintSystem,
+	pk ProvingKey) (scheme, error) {
 	p, err := c.partsOf(pk)
+	if err != nil {
+		return nil, err
+	}
+	sys, err := c.systemOf(ccs)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +136,7 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *option
 	if err != nil {
 		return nil, err
 	}
+	k.matrixElements = matrices.Elements(c.vectors, matrices.Sizes(sys.System.System), len(sys.Coefficients))
 	if k, err = k.in(ctx, e); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -138,7 +139,8 @@ func bls12377System(r1cs *cs.R1CS) solve.System[fr.Element] {
 				return nil, err
 			}
 			sol := s.(*cs.R1CSSolution)
-			return &assignment.Solution[fr.Element]{Wires: sol.W, Sides: [3][]fr.Element{sol.A, sol.B, sol.C}}, nil
+			merge.Wipe(sol.A, sol.B, sol.C)
+			return &assignment.Solution[fr.Element]{Wires: sol.W}, nil
 		},
 	}
 }

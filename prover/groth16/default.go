@@ -58,5 +58,5 @@ func keyFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingKey)
 	}
 	return kept.For(b.handle(pk), purpose{print, s},
 		func() error { return b.check(ccs, &s, pk) },
-		func(e *engine.Engine, o options) (*residentKey, error) { return loadKey(ctx, e, o, b, s, pk) })
+		func(e *engine.Engine, o options) (*residentKey, error) { return loadKey(ctx, e, o, b, s, ccs, pk) })
 }

@@ -33,14 +33,16 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("random of 60"))
 	w := b.witness(t, 3)
 	wrong := b.witness(t, -3)
-	wires := b.ccs.GetNbPublicVariables() + b.ccs.GetNbSecretVariables() + b.ccs.GetNbInternalVariables()
-	solution := 32 * (wires + 3*b.ccs.GetNbConstraints())
+	solution := 32 * (b.ccs.GetNbPublicVariables() + b.ccs.GetNbSecretVariables() + b.ccs.GetNbInternalVariables())
 	for most, lends := range map[int]bool{1 << 30: true, 4 * solution: true, 4*solution - 1: false, 0: false} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			defer func(was int64) { resident.MostLent = was }(resident.MostLent)
 			resident.MostLent = int64(most)
 			p, l := proverOn(t, b)
-			l.Inputs() // what was asked when the backend was opened
+			if _, err := p.Prove(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			l.Inputs() // what was asked when the backend was opened, and the key's tables
 			for _, inFlight := range []int{1, 4} {
 				for proof, err := range p.ProveAll(t.Context(), slices.Values(slices.Repeat([]witness.Witness{w}, 8)), inFlight) {
 					if err != nil {
@@ -72,9 +74,8 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 	}
 }
 
-// TestSumsOverWiresBeginEarly: when all wires have values the sums over them begin, while constraints are being
-// checked. If the solver then leaves the witness to gnark's, they are begun again with what that finds.
-func TestSumsOverWiresBeginEarly(t *testing.T) {
+// TestSumsBeginEarly: when all wires have values the sums begin, while constraints are being checked. If the solver then leaves the witness to gnark's, they are begun again with what that finds.
+func TestSumsBeginEarly(t *testing.T) {
 	for name, err := range map[string]error{"solved": nil, "left to gnark": assignment.ErrDefect} {
 		t.Run(name, func(t *testing.T) {
 			b := build(t, ecc.BN254, samples.ByName("commitments"))

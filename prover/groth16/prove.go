@@ -1,20 +1,24 @@
 package groth16
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/blinding"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/matrices"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
 
@@ -23,8 +27,25 @@ type prover[P1, P2 any, S comparable] struct {
 	*key[P1, P2, S]
 	overlap overlap
 	where   where
-	choice  *resident.Vectors[*vector.Session[S], *choice[S]]
+	tables  *resident.Vectors[*vector.Session[S], *tables[S]]
+	here    *here[S]
 	stream  *stream[P1, P2, S] // the stream to which its proofs belong, or nil
+}
+
+// here is the matrices where this process multiplies them.
+type here[S comparable] struct {
+	mu   sync.Mutex
+	pair *matrices.Pair[S]
+}
+
+// of returns the matrices of a constraint system, or those of the one before.
+func (h *here[S]) of(fr *group.Field[S], sys *solve.System[S]) (_ *matrices.Pair[S], err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.pair == nil {
+		h.pair, err = matrices.Of(fr, sys.System.System, sys.Coefficients)
+	}
+	return h.pair, err
 }
 
 func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
@@ -37,12 +58,13 @@ func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, e
 
 // newProver connects a loaded key with the way its proofs are computed.
 func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at where) *prover[P1, P2, S] {
-	return &prover[P1, P2, S]{key: k, overlap: o, where: at, choice: resident.NewVectors[*vector.Session[S], *choice[S]]()}
+	return &prover[P1, P2, S]{key: k, overlap: o, where: at, here: new(here[S]),
+		tables: resident.NewVectors[*vector.Session[S], *tables[S]]()}
 }
 
 // Close waits for the proofs in flight and frees what is resident.
 func (p *prover[P1, P2, S]) Close() error {
-	return errors.Join(p.choice.Close(), p.key.Close())
+	return errors.Join(p.tables.Close(), p.key.Close())
 }
 
 // overlap says whether the transforms run beside the witness's MSMs.
@@ -92,46 +114,66 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		clear(total.knowledge)
 		*total, *blind = sums[P1, P2]{}, blinding.Blinding[P1, P2, S]{}
 	})
-	ctx, own := p.open(ctx)
-	defer own.close()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 
 	sys.Engine = p.engine
+	of := pending[P1, P2, S]{sys: &sys, out: total}
+	quotientOn, wiresOn := p.onBackend()
 	loan := resident.NewLoan[S](ctx, &mem, p.engine, p.vectors.Curve())
-	if quotient, wires := p.onBackend(); quotient && wires {
+	var run *resident.Running[S]
+	if quotientOn {
 		sys.Lend = loan.Lend
 	}
-	if own.wires != nil {
-		sys.Settled = func(w []S) (retract func()) {
-			return p.startWires(ctx, own, pending[P1, P2, S]{&solution[S]{w: w}, total})
+	if quotientOn && p.stream == nil { // which has sessions of its own
+		run = resident.NewRunning(ctx, p.vectors, p.engine, p.proofElements())
+		defer run.End()
+		sys.Settled = func(wires []S) (retract func()) {
+			run.Start(p.compute(pending[P1, P2, S]{&sys, wires, total}))
+			return run.Retract
 		}
 	}
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
-	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, cfg, com))
-	end(err)
-	if err != nil {
-		return nil, cmp.Or(own.beside.Wait(), err) // sums that fail end the proof's context, and the solver by it
+	sol, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, cfg, com))
+	if end(err); err != nil {
+		return nil, err
 	}
-	sol := solutionOf(sys.Solver, solved, loan)
-	mem.Add(sol.wipe)
+	free := sync.OnceFunc(func() { sys.Solver.Free(sol) })
+	mem.Add(free)
+	of.wires = sol.Wires
 	since := time.Now()
 	if err := p.blinding.Draw(blind); err != nil {
 		return nil, err
 	}
 	masked := make(chan struct{})
-	own.beside.Go(func() error {
+	beside.Go(func() {
 		defer close(masked)
 		p.blinding.Mask(blind)
-		return nil
 	})
-	hashes := p.hashes(sol.w)
-	if p.stream != nil {
-		err = p.stream.msms(pending[P1, P2, S]{sol, total})
-	} else {
-		err = p.msms(ctx, &mem, own, sol, total)
+	hashes := p.hashes(sol.Wires)
+	switch {
+	case p.stream != nil:
+		err = p.stream.sums(of)
+	case quotientOn:
+		if !run.Started() {
+			run.Start(p.compute(of))
+		} else if wiresOn && sol.OwnWires {
+			beside.Go(free) // it is a copy that is read
+		}
+		if !wiresOn {
+			err = p.overWiresHere(ctx, &mem, of)
+		}
+		if err == nil {
+			_, err = run.Wait()
+		}
+	default:
+		err = p.sumsHere(ctx, &mem, of)
 	}
 	if err != nil {
 		return nil, err
 	}
+	beside.Go(free)
+	beside.Go(loan.Free)
 	<-masked
 	pr := &proof[P1, P2]{commitments: com}
 	pr.ar, pr.bs, pr.krs = p.blinding.Join(&total.Sums, blind)
@@ -143,86 +185,62 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	return proof, nil
 }
 
-// msms computes all sums over the key's points. On a backend with vectors these are two programs:
-// one over the wires, which our solver has begun, and one that ends with the sum over Z. Elsewhere they
-// are one batch, or two if the quotient is computed beside the first. It closes sessions while the proof
-// goes on.
-func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S],
-	sol *solution[S], out *sums[P1, P2]) (err error) {
-	defer func() {
-		if err != nil {
-			own.cancel()
-			_ = own.beside.Wait() // this function wipes sol when it returns
-		}
-	}()
-	batch := resident.NewBatch(p.engine)
-	addZ := func(h []S) {
+// sumsHere computes all sums of a proof whose quotient this process computes. They are one batch, or two if the quotient
+// is computed beside the first.
+func (p *prover[P1, P2, S]) sumsHere(ctx context.Context, mem *resident.Memory, of pending[P1, P2, S]) error {
+	addZ := func(batch *resident.Batch, h []S) {
 		merging := p.scalars
 		if merging == resident.Auto {
 			merging = resident.Never // the coefficients of H are all different
 		}
-		p.add(ctx, batch, mem, &p.z, h, merging, &out.Z)
+		p.add(ctx, batch, mem, &p.z, h, merging, &of.out.Z)
 	}
-	var h []S
-	var started []<-chan struct{}
-	quotientOn, wiresOn := own.quotient != nil, own.wires != nil
-	transforms := !quotientOn && p.overlap.on(p.engine)
-	switch {
-	case quotientOn:
-		started = append(started, own.start(func(ready func()) error {
-			return p.sumOverZ(ctx, own.quotient, sol, func(z P1) {
-				out.Z = z
-				own.beside.Go(func() error { sol.wipeFactors(); return nil })
-				ready()
-			})
-		}))
-	case transforms:
-		started = append(started, own.start(func(ready func()) (err error) {
-			if h, err = p.quotient(ctx, p.workspace(ctx, mem, sol), sol); err == nil {
-				ready()
-			}
-			return err
-		}))
-	default:
-		if h, err = p.quotient(ctx, p.workspace(ctx, mem, sol), sol); err != nil {
-			return err
-		}
-		addZ(h)
-	}
-	if wiresOn {
-		if own.started == nil {
-			p.startWires(ctx, own, pending[P1, P2, S]{sol, out})
-		}
-		if err := own.until(ctx, own.started); err != nil {
-			return err
-		}
-		own.beside.Go(func() error { sol.wipeWires(); return nil })
-	} else {
-		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.A)
-		b, err := p.pick(ctx, mem, &p.b, sol.w)
+	if !p.overlap.on(p.engine) {
+		h, err := p.quotient(ctx, mem, of)
 		if err != nil {
-			batch.Fail(err)
-		}
-		resident.Add(ctx, batch, p.b.Table, b, p.scalars, &out.B)
-		resident.Add(ctx, batch, p.b2.Table, b, p.scalars, &out.B2)
-		p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.K)
-		for i := range p.know {
-			p.add(ctx, batch, mem, &p.know[i], sol.w, p.scalars, &out.knowledge[i])
-		}
-		started = append(started, own.start(func(ready func()) error {
-			err := batch.Run(ctx)
-			if err == nil {
-				ready()
-			}
 			return err
-		}))
+		}
+		batch := resident.NewBatch(p.engine)
+		addZ(batch, h)
+		p.addOverWires(ctx, batch, mem, of)
+		return batch.Run(ctx)
 	}
-	if err := own.until(ctx, started...); err != nil || !transforms {
+	both, within := errgroup.WithContext(ctx)
+	var h []S
+	both.Go(func() (err error) {
+		h, err = p.quotient(within, mem, of)
+		return err
+	})
+	both.Go(func() error { return p.overWiresHere(within, mem, of) })
+	if err := both.Wait(); err != nil {
 		return err
 	}
-	batch = resident.NewBatch(p.engine)
-	addZ(h)
+	batch := resident.NewBatch(p.engine)
+	addZ(batch, h)
 	return batch.Run(ctx)
+}
+
+// overWiresHere computes the sums over wires whose scalars this process adds up or chooses.
+func (p *prover[P1, P2, S]) overWiresHere(ctx context.Context, mem *resident.Memory, of pending[P1, P2, S]) error {
+	batch := resident.NewBatch(p.engine)
+	p.addOverWires(ctx, batch, mem, of)
+	return batch.Run(ctx)
+}
+
+// addOverWires adds the sums over A, B in both groups, K, and the commitments' bases for the proofs of knowledge.
+func (p *prover[P1, P2, S]) addOverWires(ctx context.Context, batch *resident.Batch, mem *resident.Memory, of pending[P1, P2, S]) {
+	w, out := of.wires, of.out
+	p.add(ctx, batch, mem, &p.a, w, p.scalars, &out.A)
+	b, err := p.pick(ctx, mem, &p.b, w)
+	if err != nil {
+		batch.Fail(err)
+	}
+	resident.Add(ctx, batch, p.b.Table, b, p.scalars, &out.B)
+	resident.Add(ctx, batch, p.b2.Table, b, p.scalars, &out.B2)
+	p.add(ctx, batch, mem, &p.k, w, p.scalars, &out.K)
+	for i := range p.know {
+		p.add(ctx, batch, mem, &p.know[i], w, p.scalars, &out.knowledge[i])
+	}
 }
 
 // add adds the MSM of selected values to a batch.
@@ -251,38 +269,21 @@ func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *resident.Bases[P1, S],
 	return batch.Run(ctx)
 }
 
-// workspace returns the values of A in memory that the backend reads without a copy, padded with
-// zeros to the domain's size.
-func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
-	if p.engine.Info().InProcess {
-		sol.a = padded(sol.a, p.domain.Size)
-		return sol.a
+// quotient computes the n-1 coefficients of H = (A*B-C)/(X^n-1), in memory that the backend reads without a copy. When
+// ctx ends it returns ctx's error.
+func (p *prover[P1, P2, S]) quotient(ctx context.Context, mem *resident.Memory, of pending[P1, P2, S]) ([]S, error) {
+	pair, err := p.here.of(p.fr, of.sys)
+	if err != nil {
+		return nil, err
 	}
-	a := resident.Scalars(ctx, mem, p.engine, p.g1, p.domain.Size)
-	copy(a, sol.a)
-	return a
-}
-
-// quotient computes the n-1 coefficients of H = (A*B-C)/(X^n-1). a has the values of A, and gets
-// the result. It overwrites the solution's memory too. When ctx ends it returns ctx's error.
-func (p *prover[P1, P2, S]) quotient(ctx context.Context, a []S, sol *solution[S]) ([]S, error) {
 	n := p.domain.Size
-	sol.b, sol.c = padded(sol.b, n), padded(sol.c, n)
-	return a[:n-1], p.domain.Quotient(ctx, a, sol.b, sol.c)
-}
-
-// padded returns v padded with zeros to length n. If it needs new memory, it wipes v.
-func padded[S any](v []S, n int) []S {
-	if cap(v) < n {
-		longer := make([]S, n)
-		copy(longer, v)
-		clear(v)
-		return longer
+	a := resident.Scalars(ctx, mem, p.engine, p.g1, n)
+	b, c := make([]S, n), make([]S, n)
+	defer merge.Wipe(b, c)
+	if err := pair.Products(ctx, a, b, c, of.wires); err != nil {
+		return nil, err
 	}
-	was := len(v)
-	v = v[:n]
-	clear(v[was:])
-	return v
+	return a[:n-1], p.domain.Quotient(ctx, a, b, c)
 }
 
 // foldingDst is the domain separator of the hash that folds the proofs of knowledge.

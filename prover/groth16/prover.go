@@ -91,16 +91,17 @@ func OnEvent(f func(Event)) Option { return func(o *options) { o.OnEvent = f } }
 // scheme is a key in an engine, without its types.
 type scheme = proving.Scheme[Proof]
 
-// residentKey is a key in an engine, with the options of its use. It knows no constraint system, so
-// that all systems of the key share it.
+// residentKey is a key in an engine, with the options of its use. All constraint systems of the key share it: they have
+// the same constraints, and the matrices of the one that was proved first stay for the others.
 type residentKey = proving.Key[Proof]
 
 // loadKey loads a key for constraint systems of a shape. It keeps the key's points but not the key,
 // so that the key can become garbage.
-func loadKey(ctx context.Context, e *engine.Engine, o options, b binding, s shape, pk ProvingKey) (*residentKey, error) {
+func loadKey(ctx context.Context, e *engine.Engine, o options, b binding, s shape, ccs constraint.ConstraintSystem,
+	pk ProvingKey) (*residentKey, error) {
 	chosen, _ := o.For(b.belongs(pk)) // Use may have been given verifying keys for other keys
 	return proving.Load(ctx, e, chosen, func(ctx context.Context, e *engine.Engine) (scheme, error) {
-		return b.load(ctx, e, &o, s, pk)
+		return b.load(ctx, e, &o, s, ccs, pk)
 	})
 }
 
@@ -131,7 +132,7 @@ func NewProver(engine *engine.Engine, ccs constraint.ConstraintSystem, pk Provin
 	if _, err := o.For(b.belongs(pk)); err != nil {
 		return nil, err
 	}
-	k, err := loadKey(context.Background(), engine, o, b, s, pk)
+	k, err := loadKey(context.Background(), engine, o, b, s, ccs, pk)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,10 @@ package groth16
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
-	"github.com/pippin-zk/pippin/vector"
 )
 
 // A proof of a small circuit does not fill a backend. So the proofs of a stream share requests once
@@ -51,17 +49,14 @@ func (p *prover[P1, P2, S]) Stream(ctx context.Context) proving.Scheme[Proof] {
 		return nil
 	}
 	own := *p
-	most := streamBytes / (p.streamElements() * p.vectors.Curve().ScalarBytes())
+	most := streamBytes / (p.proofElements() * p.vectors.Curve().ScalarBytes())
 	own.stream = &stream[P1, P2, S]{p: p, ctx: ctx, most: max(1, min(most, streamProofs)),
 		free: streamLanes * max(1, len(p.engine.Info().Devices))}
 	return &own
 }
 
-// streamElements returns how many elements of a request's session a proof has.
-func (k *key[P1, P2, S]) streamElements() int { return k.wireElements() + k.quotientElements() }
-
-// msms computes what prover.msms computes, together with other proofs of the stream.
-func (s *stream[P1, P2, S]) msms(of pending[P1, P2, S]) error {
+// sums computes the sums of a proof, together with those of other proofs of the stream.
+func (s *stream[P1, P2, S]) sums(of pending[P1, P2, S]) error {
 	j := &joint[P1, P2, S]{of, make(chan error, 1)}
 	s.mu.Lock()
 	s.waiting = append(s.waiting, j)
@@ -101,34 +96,10 @@ func (s *stream[P1, P2, S]) lane() {
 	}
 }
 
-// together computes the sums of some proofs by one program. Those over wires come first: what the
-// quotients need is sent meanwhile.
+// together computes the sums of some proofs by one program.
 func (s *stream[P1, P2, S]) together(of []pending[P1, P2, S]) error {
-	p, n := s.p, s.p.domain.Size
-	_, err := p.vectors.Repeat(s.ctx, p.engine, len(of)*p.streamElements(), func(ctx context.Context, session *vector.Session[S]) (err error) {
-		c, release, err := p.choice.Beside(ctx, session, p.loadChoice)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, release()) }()
-		program := session.Program()
-		put := p.wiresOn(session, program, c, of...)
-		sols, quotients := make([]*solution[S], len(of)), make([]vector.Vector[S], len(of))
-		for i, o := range of {
-			sols[i] = o.sol
-		}
-		h := p.quotientsOn(session, program, sols...)
-		for i := range quotients {
-			quotients[i] = h.Slice(i*n, (i+1)*n)
-		}
-		putZ := commitAll(program, p.z.Table, quotients, func(i int) *P1 { return &of[i].out.Z })
-		if err := program.Run(ctx); err != nil {
-			return err
-		}
-		put()
-		putZ()
-		return nil
-	})
+	p := s.p
+	_, err := p.vectors.Repeat(s.ctx, p.engine, len(of)*p.proofElements(), p.compute(of...))
 	if err != nil && s.ctx.Err() != nil {
 		return backend.Ended(s.ctx)
 	}

@@ -1,17 +1,15 @@
 package groth16
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/matrices"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
 
@@ -32,152 +30,20 @@ func (w where) onBackend(e *engine.Engine, c backend.Curve) bool {
 	return w == whereBackend || w == whereAuto && resident.Elsewhere(e, c)
 }
 
-// onBackend reports whether the engine's backend computes the quotient, and whether the sums over
-// wires take their scalars from a witness in its memory.
+// onBackend reports whether the engine's backend computes the quotient and the sum over Z, and whether the
+// sums over wires take their scalars from the same wires in its memory.
 func (p *prover[P1, P2, S]) onBackend() (quotient, wires bool) {
 	on := p.where.onBackend(p.engine, p.vectors.Curve())
 	return on && p.z.Sel.All(), on && p.chosen()
 }
 
-// sessions are the sessions of a proof's programs, which run at the same time. A proof decides once
-// where its programs run: by the time it is solved, the engine's backend may be another.
-type sessions[S comparable] struct {
-	quotient, wires *resident.Ahead[S] // nil if this process computes it
-	started         <-chan struct{}    // closed when the sums over wires are there; nil before they begin
-	beside          *errgroup.Group    // the proof waits for it at its end; the first error ends the proof's context
-	cancel          func()             // ends the proof's context
-}
-
-// open opens the sessions of a proof in the background. It returns the proof's context.
-func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *sessions[S]) {
-	own := new(sessions[S])
-	ctx, own.cancel = context.WithCancel(ctx)
-	own.beside, ctx = errgroup.WithContext(ctx)
-	quotient, wires := p.onBackend()
-	if p.stream != nil { // the stream has separate sessions
-		quotient, wires = false, false
-	}
-	if quotient {
-		own.quotient = resident.OpenAhead(ctx, p.vectors, p.engine, p.quotientElements())
-	}
-	if wires {
-		own.wires = resident.OpenAhead(ctx, p.vectors, p.engine, p.wireElements())
-	}
-	return ctx, own
-}
-
-// start runs f in the background. The channel is closed when f calls ready. If f returns an error
-// after that, it is ignored: all that f still does then is to close a session.
-func (own *sessions[S]) start(f func(ready func()) error) (ready <-chan struct{}) {
-	done := make(chan struct{})
-	own.beside.Go(func() error {
-		err := f(sync.OnceFunc(func() { close(done) }))
-		select {
-		case <-done:
-			return nil
-		default:
-			return err
-		}
-	})
-	return done
-}
-
-// until waits until all that was started is ready. If anything fails, it waits for everything in
-// the background and returns the first error.
-func (own *sessions[S]) until(ctx context.Context, started ...<-chan struct{}) error {
-	for _, ready := range started {
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return cmp.Or(own.beside.Wait(), backend.Ended(ctx))
-		}
-	}
-	return nil
-}
-
-// close waits for everything in the background, and closes the sessions that were not used.
-func (own *sessions[S]) close() {
-	_ = own.beside.Wait() // if it is not nil, the proof has returned it
-	own.cancel()
-	own.quotient.Close()
-	own.wires.Close()
-}
-
-// sumOverZ computes the sum over Z. Its scalars are the coefficients of the quotient, which never
-// leave the backend. It calls ready with the sum before it closes the session.
-func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahead[S], sol *solution[S], ready func(z P1)) error {
-	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
-		program := s.Program()
-		h := p.quotientsOn(s, program, sol)
-		sum := vector.Commit(program, p.z.Table.Bases(), h.Slice(0, p.domain.Size-1))
-		if err := program.Run(ctx); err != nil {
-			return err
-		}
-		ready(sum.Get())
-		return nil
-	})
-	return err
-}
-
-// quotientsOn adds to a program what quotient computes for each solution. The session must
-// have quotientElements for each. The returned vector has the coefficients of one solution after
-// those of another. Their order is that which a transform from natural order leaves, and that of
-// Z's points.
-func (p *prover[P1, P2, S]) quotientsOn(s *vector.Session[S], program *vector.Program[S], sols ...*solution[S]) vector.Vector[S] {
-	n, k, shift := p.domain.Size, len(sols), p.domain.Shift
-	a, b, c := s.New(k*n), s.New(k*n), s.New(k*n)
-	write := func(to vector.Vector[S], side func(*solution[S]) []S) {
-		for i, sol := range sols {
-			v := side(sol)
-			program.Write(to.Slice(i*n, i*n+len(v)), v)
-		}
-	}
-	fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed, Batch: k}
-	toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift, Batch: k}
-	for _, v := range []struct {
-		to   vector.Vector[S]
-		side func(*solution[S]) []S
-	}{{a, func(sol *solution[S]) []S { return sol.a }}, {b, func(sol *solution[S]) []S { return sol.b }}} {
-		write(v.to, v.side)
-		program.Transform(v.to, v.to, fromValues)
-		program.Transform(v.to, v.to, toCoset)
-	}
-	program.Mul(a, a, b)
-	program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift, Batch: k})
-	write(c, func(sol *solution[S]) []S { return sol.c })
-	program.Transform(c, c, fromValues)
-	program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
-	return a
-}
-
-// startWires starts sumsOverWires in the background. own.started is closed when the sums are there. retract
-// ends them, and returns when nothing reads the wires any more; the sums can then be started with others.
-func (p *prover[P1, P2, S]) startWires(ctx context.Context, own *sessions[S], of pending[P1, P2, S]) (retract func()) {
-	at, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	session := own.wires
-	own.started = own.start(func(ready func()) error {
-		defer close(ended)
-		defer cancel()
-		err := p.sumsOverWires(at, session, of, ready)
-		if at.Err() != nil && ctx.Err() == nil {
-			return nil // retracted
-		}
-		return err
-	})
-	return func() {
-		cancel()
-		<-ended
-		session.Close()
-		own.started, own.wires = nil, resident.OpenAhead(ctx, p.vectors, p.engine, p.wireElements())
-	}
-}
-
-// choice has tables of the wires for which A, B and K have points and that commitments commit to, in a
-// backend's memory. An empty table means all wires, of which Commit takes as many as there are points.
-type choice[S comparable] struct {
-	a, b, k vector.Indices[S]
-	know    []vector.Indices[S] // for each commitment
+// tables are what proofs need in a backend's memory beside the points: the wires for which A, B and K have
+// points and that commitments commit to, of which an empty table means all, and the matrices. Of all
+// wires Commit takes as many as there are points.
+type tables[S comparable] struct {
+	a, b, k  vector.Indices[S]
+	know     []vector.Indices[S] // for each commitment
+	matrices [2]vector.Matrix[S]
 }
 
 // chosen reports whether all scalars except Z's are values of the witness as they are: no bases are
@@ -196,7 +62,7 @@ func (k *key[P1, P2, S]) mostChosen() (most int) {
 	return most
 }
 
-// chosenWires returns the lists of wires that the tables of a choice have.
+// chosenWires returns the lists of wires that tables have.
 func (k *key[P1, P2, S]) chosenWires() [][]uint32 {
 	all := [][]uint32{k.a.Sel.From, k.b.Sel.From, k.k.Sel.From}
 	for i := range k.know {
@@ -205,88 +71,102 @@ func (k *key[P1, P2, S]) chosenWires() [][]uint32 {
 	return all
 }
 
-// wireElements returns how many elements the session of sumsOverWires has.
-func (k *key[P1, P2, S]) wireElements() int { return k.shape.wires + k.mostChosen() }
-
-// quotientElements returns how many elements the session of the quotient has.
-func (k *key[P1, P2, S]) quotientElements() int { return 3 * k.domain.Size }
-
-// choiceElements returns how many elements the session of loadChoice has.
-func (k *key[P1, P2, S]) choiceElements() int {
-	return resident.IndexElements(k.vectors, k.chosenWires()...)
+// proofElements returns how many elements the session of a proof has.
+func (k *key[P1, P2, S]) proofElements() int {
+	return k.shape.wires + k.mostChosen() + 3*k.domain.Size
 }
 
-// elements returns how many elements the sessions of a proof have together.
+// elements returns how many elements a proof and the tables have together.
 func (k *key[P1, P2, S]) elements() int {
-	return k.quotientElements() + k.wireElements() + k.choiceElements()
+	return k.proofElements() + resident.IndexElements(k.vectors, k.chosenWires()...) + k.matrixElements
 }
 
-// pending is a proof whose circuit is solved, and where its sums go.
+// pending is a proof whose wires have values, and where its sums go.
 type pending[P1, P2 any, S comparable] struct {
-	sol *solution[S]
-	out *sums[P1, P2]
+	sys   *solve.System[S]
+	wires []S
+	out   *sums[P1, P2]
 }
 
-// sumsOverWires computes the sums over A, B in both groups, K, and the commitments' bases for the
-// proofs of knowledge. The backend gets the witness once, and each sum takes its scalars from it.
-// sumsOverWires calls ready when they are there, before it closes the session.
-func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S], of pending[P1, P2, S], ready func()) error {
-	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
-		c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
+// compute returns what computes, by one program, the sums of some proofs that onBackend says.
+func (p *prover[P1, P2, S]) compute(of ...pending[P1, P2, S]) func(context.Context, *vector.Session[S]) error {
+	return func(ctx context.Context, s *vector.Session[S]) (err error) {
+		on, release, err := p.tables.Beside(ctx, s, func(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
+			return p.loadTables(ctx, beside, of[0].sys)
+		})
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, release()) }()
 		program := s.Program()
-		put := p.wiresOn(s, program, c, of)
+		put := p.sumsOn(s, program, on, of)
 		if err := program.Run(ctx); err != nil {
 			return err
 		}
 		put()
-		ready() // so it is not repeated any more
 		return nil
-	})
-	return err
+	}
 }
 
-// wiresOn adds to a program the sums of some proofs that sumsOverWires computes of one. Those over the same
-// points follow one another, so that a backend may compute them as one. The session has wireElements for each
-// proof. Call put when the program has run.
-func (p *prover[P1, P2, S]) wiresOn(s *vector.Session[S], program *vector.Program[S], c *choice[S], of ...pending[P1, P2, S]) (put func()) {
-	wires, most := p.shape.wires, p.mostChosen()
-	all, some := s.New(len(of)*wires), s.New(len(of)*most)
+// sumsOn adds to a program the sums of some proofs. The backend gets the wires once, and each sum takes its scalars
+// from them. Sums over the same points follow one another, so that a backend may compute them as one. The session has
+// proofElements for each proof. Call put when the program has run.
+func (p *prover[P1, P2, S]) sumsOn(s *vector.Session[S], program *vector.Program[S], on *tables[S], of []pending[P1, P2, S]) (put func()) {
+	n, wires := p.domain.Size, p.shape.wires
+	w, some := s.New(len(of)*wires), s.New(len(of)*p.mostChosen())
 	at := func(v vector.Vector[S], i, n int) vector.Vector[S] { return v.Slice(i*n, (i+1)*n) }
 	for i, o := range of {
-		program.Write(at(all, i, wires), o.sol.w)
-	}
-	take := func(x vector.Indices[S]) (values []vector.Vector[S]) {
-		for i := range of {
-			w := at(all, i, wires)
-			if n := x.Len(); n > 0 {
-				v := at(some, i, n)
-				program.Gather(v, w, x)
-				w = v
-			}
-			values = append(values, w)
-		}
-		return values
+		program.Write(at(w, i, wires), o.wires)
 	}
 	var puts []func()
-	a := take(c.a)
-	puts = append(puts, commitAll(program, p.a.Table, a, func(i int) *P1 { return &of[i].out.A }))
-	b := take(c.b)
-	puts = append(puts, commitAll(program, p.b.Table, b, func(i int) *P1 { return &of[i].out.B }))
-	puts = append(puts, commitAll(program, p.b2.Table, b, func(i int) *P2 { return &of[i].out.B2 }))
-	k := take(c.k)
-	puts = append(puts, commitAll(program, p.k.Table, k, func(i int) *P1 { return &of[i].out.K }))
-	for j := range p.know {
-		puts = append(puts, commitAll(program, p.know[j].Table, take(c.know[j]), func(i int) *P1 { return &of[i].out.knowledge[j] }))
+	if _, here := p.onBackend(); here {
+		puts = p.overWires(program, on, of, func(i int) vector.Vector[S] { return at(w, i, wires) }, some)
 	}
+	a, b, c := s.New(len(of)*n), s.New(len(of)*n), s.New(len(of)*n)
+	for i := range of {
+		program.SparseProduct(at(a, i, n), on.matrices[0], at(w, i, wires))
+		program.SparseProduct(at(b, i, n), on.matrices[1], at(w, i, wires))
+	}
+	program.Mul(c, a, b)
+	p.divide(program, a, b, c, len(of))
+	h := make([]vector.Vector[S], len(of))
+	for i := range of {
+		h[i] = a.Slice(i*n, (i+1)*n-1)
+	}
+	puts = append(puts, commitAll(program, p.z.Table, h, func(i int) *P1 { return &of[i].out.Z }))
 	return func() {
 		for _, put := range puts {
 			put()
 		}
 	}
+}
+
+// overWires adds to a program the sums over A, B in both groups, K, and the commitments' bases for the proofs of
+// knowledge. It overwrites some.
+func (p *prover[P1, P2, S]) overWires(program *vector.Program[S], on *tables[S], of []pending[P1, P2, S],
+	wires func(i int) vector.Vector[S], some vector.Vector[S]) (puts []func()) {
+	take := func(x vector.Indices[S]) (values []vector.Vector[S]) {
+		for i := range of {
+			v := wires(i)
+			if n := x.Len(); n > 0 {
+				v = some.Slice(i*n, (i+1)*n)
+				program.Gather(v, wires(i), x)
+			}
+			values = append(values, v)
+		}
+		return values
+	}
+	a := take(on.a)
+	puts = append(puts, commitAll(program, p.a.Table, a, func(i int) *P1 { return &of[i].out.A }))
+	b := take(on.b)
+	puts = append(puts, commitAll(program, p.b.Table, b, func(i int) *P1 { return &of[i].out.B }))
+	puts = append(puts, commitAll(program, p.b2.Table, b, func(i int) *P2 { return &of[i].out.B2 }))
+	k := take(on.k)
+	puts = append(puts, commitAll(program, p.k.Table, k, func(i int) *P1 { return &of[i].out.K }))
+	for j := range p.know {
+		puts = append(puts, commitAll(program, p.know[j].Table, take(on.know[j]), func(i int) *P1 { return &of[i].out.knowledge[j] }))
+	}
+	return puts
 }
 
 // commitAll adds to a program the sums of some vectors over the points of a table. put puts them where they go.
@@ -303,17 +183,42 @@ func commitAll[P any, S comparable](program *vector.Program[S], t *resident.Tabl
 	}
 }
 
-// loadChoice writes the tables to a new session beside another.
-func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
-	s, err := beside.Beside(ctx, p.choiceElements())
+// divide adds to a program what quotient does with the values of A, B and C of some proofs, those of one after those
+// of another. The coefficients come to a, in the order that a transform from natural order leaves, which is that of
+// Z's points.
+func (p *prover[P1, P2, S]) divide(program *vector.Program[S], a, b, c vector.Vector[S], proofs int) {
+	n, shift := p.domain.Size, p.domain.Shift
+	fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed, Batch: proofs}
+	toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift, Batch: proofs}
+	for _, v := range []vector.Vector[S]{a, b} {
+		program.Transform(v, v, fromValues)
+		program.Transform(v, v, toCoset)
+	}
+	program.Mul(a, a, b)
+	program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift, Batch: proofs})
+	program.Transform(c, c, fromValues)
+	program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
+}
+
+// loadTables writes the tables for a constraint system to a new session beside another. Its programs run in the other
+// session, so that Repeat sees their failures.
+func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Session[S], sys *solve.System[S]) (*vector.Session[S], *tables[S], error) {
+	pair, err := matrices.Of(p.fr, sys.System.System, sys.Coefficients)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The program runs in the other session, so that Repeat sees its failure.
+	s, err := beside.Beside(ctx, resident.IndexElements(p.vectors, p.chosenWires()...)+pair.Elements(p.vectors))
+	if err != nil {
+		return nil, nil, err
+	}
 	program := beside.Program()
 	x := resident.WriteIndices(program, s, p.chosenWires()...)
-	if err := program.Run(ctx); err != nil {
+	on := &tables[S]{a: x[0], b: x[1], k: x[2], know: x[3:]}
+	if err = program.Run(ctx); err == nil {
+		on.matrices, err = pair.Load(ctx, s, beside)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
-	return s, &choice[S]{x[0], x[1], x[2], x[3:]}, nil
+	return s, on, nil
 }

@@ -155,91 +155,38 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err != nil {
 		return nil, err
 	}
-	run := p.open(ctx)
-	defer func() { run.end() }()
-	err = p.state(ctx, st, sys, w, func() (retract func()) {
-		run.start(st)
-		return func() {
-			run.end()
-			run = p.open(ctx)
+	_, count := planProof(p.size, vector.Vector[S]{})
+	run := resident.NewRunning(ctx, p.vectors, p.engine, count)
+	defer run.End()
+	var made *proof[P, S]
+	prove := func(ctx context.Context, s *vector.Session[S]) (err error) {
+		k, release, err := p.polynomials.Beside(ctx, s, p.load)
+		if err != nil {
+			return err
 		}
+		defer func() { err = errors.Join(err, release()) }()
+		d := &device[P, S]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
+		d.vectors, _ = planProof(p.size, s.New(count))
+		made, err = p.prove(ctx, d, st)
+		return err
+	}
+	err = p.state(ctx, st, sys, w, func() (retract func()) {
+		run.Start(prove)
+		return run.Retract
 	})
 	if err != nil {
 		return nil, err
 	}
 	solved := time.Now()
-	if err := run.wait(st); err != nil {
+	if !run.Started() {
+		run.Start(prove)
+	}
+	by, err := run.Wait()
+	if err != nil {
 		return nil, err
 	}
-	proving.Log("plonk", p.g1.Group.Curve(), run.by, p.constraints, solved)
-	return p.proof(run.made), nil
-}
-
-// running is a proof that is computed beside whoever waits for it, from when all wires have values.
-type running[P any, S comparable] struct {
-	of      *prover[P, S]
-	ctx     context.Context
-	cancel  context.CancelFunc
-	session *resident.Ahead[S]
-	done    chan struct{} // nil before it is started
-
-	made  *proof[P, S]
-	by    string // the backend
-	err   error
-	panic any // of a hash function that the caller gave
-}
-
-// open opens a session for a proof in the background. Call end.
-func (p *prover[P, S]) open(ctx context.Context) *running[P, S] {
-	r := &running[P, S]{of: p}
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	_, count := planProof(p.size, vector.Vector[S]{})
-	r.session = resident.OpenAhead(r.ctx, p.vectors, p.engine, count)
-	return r
-}
-
-// start starts the proof of a statement.
-func (r *running[P, S]) start(st *statement[P, S]) {
-	r.done = make(chan struct{})
-	r.err = fmt.Errorf("%w: a hash function ended its goroutine", backend.ErrInvalidInput) // unless Repeat returns
-	go func() {
-		defer close(r.done)
-		defer func() { r.panic = recover() }()
-		p := r.of
-		_, count := planProof(p.size, vector.Vector[S]{})
-		r.by, r.err = r.session.Repeat(r.ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
-			k, release, err := p.polynomials.Beside(ctx, s, p.load)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, release()) }()
-			d := &device[P, S]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
-			d.vectors, _ = planProof(p.size, s.New(count))
-			r.made, err = p.prove(ctx, d, st)
-			return err
-		})
-	}()
-}
-
-// wait starts the proof if it is not, and waits for it. It panics if that did.
-func (r *running[P, S]) wait(st *statement[P, S]) error {
-	if r.done == nil {
-		r.start(st)
-	}
-	<-r.done
-	if r.panic != nil {
-		panic(r.panic)
-	}
-	return r.err
-}
-
-// end ends the proof, and returns when nothing reads the statement any more.
-func (r *running[P, S]) end() {
-	r.cancel()
-	if r.done != nil {
-		<-r.done
-	}
-	r.session.Close()
+	proving.Log("plonk", p.g1.Group.Curve(), by, p.constraints, solved)
+	return p.proof(made), nil
 }
 
 // load makes the key's vectors in a session beside another.

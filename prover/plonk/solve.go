@@ -66,12 +66,7 @@ func (p *prover[P, S]) state(ctx context.Context, st *statement[P, S], sys solve
 	if end(err); err != nil {
 		return err
 	}
-	st.mem.Add(func() {
-		if !sol.Lent || sol.OwnWires {
-			merge.Wipe(sol.Wires)
-		}
-		sys.Solver.Free(sol)
-	})
+	st.mem.Add(func() { sys.Solver.Free(sol) })
 	if st.wires == nil {
 		st.wires = sol.Wires
 	}

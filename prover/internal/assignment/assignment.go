@@ -1,6 +1,6 @@
 // Package assignment solves gnark's constraint systems: from the values of the inputs it
-// finds those of all wires, and the sides of rank-1 constraints. It does what gnark's
-// solver does, with the same values, by other means:
+// finds those of all wires. It does what gnark's solver does, with the same values, by other
+// means:
 //   - the instructions of a level are shared among processors that wait for each
 //     other by looking, not by sleeping: circuits have ten thousand levels and more of
 //     some dozen instructions each,
@@ -24,7 +24,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/rs/zerolog"
@@ -60,9 +59,9 @@ var ErrNotCanonical = errors.New("assignment: an input that is not below the fie
 type System[S any] struct {
 	*constraint.System
 	Coefficients []S
-	// Lend, if it is not nil, returns memory for a solution's wires, and for its three sides one after the
-	// other, so many elements, which are zero. It may return nil: then the solver has memory.
-	Lend func(wires, sides int) (w, s []S)
+	// Lend, if it is not nil, returns memory for so many wires, which are zero. It may return nil: then the
+	// solver has memory.
+	Lend func(wires int) []S
 	// Settled, if it is not nil, is called when all wires have values, while constraints are still being
 	// checked, and returns at once. The wires are in lent memory if there is some. What it starts may read
 	// them until they are wiped. If the solution fails, retract is called, which returns when nothing reads
@@ -70,14 +69,11 @@ type System[S any] struct {
 	Settled func(wires []S) (retract func())
 }
 
-// Solution has a value for each wire, and of a rank-1 system the sides of each constraint: A w, B w, C w.
-// Those have the lengths that gnark's have, and their capacities unless they are lent. Of a sparse system
-// Columns says which wires are in the rows of L, R and O.
+// Solution has a value for each wire.
 type Solution[S any] struct {
 	Wires []S
-	Sides [3][]S
-	// Lent says that the memory is System.Lend's. OwnWires says that Wires are the solver's all the same: memory
-	// that was lent for them has a copy.
+	// Lent says that there is memory of System.Lend. OwnWires says that Wires are the solver's all the same: what
+	// was lent has a copy.
 	Lent, OwnWires bool
 }
 
@@ -117,9 +113,7 @@ const (
 var mostInPlace = 8 << 20
 
 // bytes returns how much memory a solution has.
-func (s *Solver[S]) bytes(v *Solution[S]) int {
-	return s.of * (cap(v.Wires) + cap(v.Sides[0]) + cap(v.Sides[1]) + cap(v.Sides[2]))
-}
+func (s *Solver[S]) bytes(v *Solution[S]) int { return s.of * cap(v.Wires) }
 
 // Over returns a solver for a field.
 func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
@@ -131,16 +125,14 @@ func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 	return s
 }
 
-// Free takes back a solution, whose memory has been cleared up to its capacity, but for what was lent.
-// Nothing may refer to it any more. What was given back first is let go where there would be
-// too much.
+// Free wipes a solution and takes it back, but for what was lent. Nothing may refer to it any more. What was given
+// back first is let go where there would be too much.
 func (s *Solver[S]) Free(v *Solution[S]) {
-	switch {
-	case v.OwnWires:
-		v = &Solution[S]{Wires: v.Wires}
-	case v.Lent:
+	if v.Lent && !v.OwnWires {
 		return
 	}
+	merge.Wipe(v.Wires)
+	v = &Solution[S]{Wires: v.Wires}
 	k := &kept[S]{Solution: v}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,52 +158,35 @@ func (s *Solver[S]) drop(i int) *Solution[S] {
 	return k.Solution
 }
 
-// take has room for a solution: so many wires, and so many rows of so much capacity.
-// All of it is zero. What was given back is taken for circuits of the same size. lent is where the
-// wires are to be in the end, or nil.
-func (s *Solver[S]) take(lend func(wires, sides int) (w, s []S), wires, rows, capacity int) (v *Solution[S], lent []S) {
-	var sides []S
+// take has room for a solution of so many wires, which are zero. What was given back is taken for circuits of
+// the same size. lent is where the wires are to be in the end, or nil.
+func (s *Solver[S]) take(lend func(wires int) []S, wires int) (v *Solution[S], lent []S) {
 	if lend != nil {
-		lent, sides = lend(wires, 3*rows)
+		lent = lend(wires)
 	}
 	switch {
 	case lent == nil:
-		return s.memory(wires, rows, capacity), nil
+		return &Solution[S]{Wires: s.memory(wires)}, nil
 	case wires*s.of <= mostInPlace:
-		v = &Solution[S]{Wires: lent, Lent: true}
+		return &Solution[S]{Wires: lent, Lent: true}, lent
 	default:
-		v = &Solution[S]{Wires: s.memory(wires, 0, 0).Wires, Lent: true, OwnWires: true}
+		return &Solution[S]{Wires: s.memory(wires), Lent: true, OwnWires: true}, lent
 	}
-	for i := range v.Sides {
-		v.Sides[i] = sides[i*rows : (i+1)*rows : (i+1)*rows]
-	}
-	return v, lent
 }
 
-// memory is the solver's own, for a solution.
-func (s *Solver[S]) memory(wires, rows, capacity int) *Solution[S] {
-	if v := s.taken(wires, capacity); v != nil {
-		v.Wires = v.Wires[:wires]
-		for i := range v.Sides {
-			v.Sides[i] = v.Sides[i][:rows]
-		}
-		return v
+// memory is the solver's own, for so many wires.
+func (s *Solver[S]) memory(wires int) []S {
+	if v := s.taken(wires); v != nil {
+		return v.Wires[:wires]
 	}
-	v := new(Solution[S])
-	var all sync.WaitGroup
-	all.Go(func() { v.Wires = make([]S, wires) })
-	for i := range v.Sides {
-		all.Go(func() { v.Sides[i] = make([]S, rows, capacity) })
-	}
-	all.Wait()
-	return v
+	return make([]S, wires)
 }
 
 // taken returns a solution that was given back, or nil.
-func (s *Solver[S]) taken(wires, capacity int) *Solution[S] {
+func (s *Solver[S]) taken(wires int) *Solution[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.room, func(k *kept[S]) bool { return cap(k.Wires) == wires && cap(k.Sides[0]) == capacity })
+	i := slices.IndexFunc(s.room, func(k *kept[S]) bool { return cap(k.Wires) == wires })
 	if i < 0 {
 		return nil
 	}
@@ -243,7 +218,6 @@ type run[S limbs, PS curves.Scalar[S]] struct {
 	sys          *constraint.System
 	coefficients []S
 	values       []S
-	sides        [3][]S
 	sparse       bool
 	kinds        []kind
 	tables       []*table // by blueprint, of those that are lookups
@@ -336,7 +310,6 @@ func solve[S limbs, PS curves.Scalar[S]](ctx context.Context, own *Solver[S], sy
 		if r.retract != nil {
 			r.retract()
 		}
-		merge.Wipe(append(sol.Sides[:], sol.Wires)...)
 		own.Free(sol)
 		return nil, err
 	}
@@ -417,14 +390,8 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 	r.count()
 	r.multiplyAll = multiplierOf[S, PS]()
 	known := len(sys.Public) + len(sys.Secret)
-	rows := sys.NbConstraints
-	capacity := nextPowerOfTwo(rows)
-	if r.sparse {
-		rows, capacity = 0, 0
-	}
-	sol, lent := own.take(sys.Lend, known+sys.NbInternalVariables, rows, capacity)
-	r.lent = lent
-	r.values, r.sides = sol.Wires, sol.Sides
+	sol, lent := own.take(sys.Lend, known+sys.NbInternalVariables)
+	r.values, r.lent = sol.Wires, lent
 	copy(r.values[known-len(inputs):], inputs)
 	if !r.sparse {
 		r.values[0] = r.small[1]
@@ -444,8 +411,6 @@ func (r *run[S, PS]) parts(v []S, do func(part []S)) {
 		return nil
 	})
 }
-
-func nextPowerOfTwo(n int) int { return int(ecc.NextPowerOfTwo(uint64(n))) }
 
 const (
 	worthHelp = 2048 // everyday instructions of a system, a helper
@@ -644,7 +609,7 @@ func (w *worker[S, PS]) instruction(i uint32) error {
 	case kindInverses:
 		return w.inverses(data, in.WireOffset)
 	case kindR1C:
-		return w.r1c(in.ConstraintOffset, data)
+		return w.r1c(data)
 	case kindSparseAdd:
 		return w.sparseAdd(data)
 	case kindSparseMul:

@@ -49,12 +49,12 @@ type result interface {
 	differs(gnark result) error
 }
 
-// typed is the wires, which gnark does not tell of a sparse system, and the sides.
+// typed is the wires, which gnark does not tell of a sparse system, and the columns of that.
 type typed[S comparable] [4][]S
 
 func (r typed[S]) differs(gnark result) error {
 	want := gnark.(typed[S])
-	for i, name := range []string{"wires", "A or L", "B or R", "C or O"} {
+	for i, name := range []string{"wires", "L", "R", "O"} {
 		if i == 0 && want[0] == nil {
 			continue
 		}
@@ -94,7 +94,7 @@ func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
 			sys, seen := tables(c), new(settled[S])
 			sys.Settled = seen.see
 			if solutions.Add(1)%2 == 0 {
-				sys.Lend = func(wires, sides int) (w, s []S) { return make([]S, wires), make([]S, sides) }
+				sys.Lend = func(wires int) []S { return make([]S, wires) }
 			}
 			sol, err := own.Solve(ctx, sys, []S(w.Vector().(V)), cfg, commit)
 			if err != nil {
@@ -107,11 +107,8 @@ func over[S comparable, V ~[]S](id ecc.ID, own *assignment.Solver[S], fixed S,
 				return nil, fmt.Errorf("settled %d times, retracted %d times, or not with the solution's wires", seen.calls, seen.retracted)
 			}
 			out := typed[S]{slices.Clone(sol.Wires)}
-			for i, s := range samples.Sides(sys.System, sol.Wires, sol.Sides, assignment.Columns) {
+			for i, s := range samples.Columns(sys.System, sol.Wires, assignment.Columns) {
 				out[1+i] = slices.Clone(s)
-			}
-			for _, s := range append(sol.Sides[:], sol.Wires) {
-				clear(s[:cap(s)])
 			}
 			own.Free(sol)
 			return out, nil
@@ -145,7 +142,7 @@ func everyCurve() []solvers {
 				return assignment.System[fr254.Element]{System: &s.System, Coefficients: s.Coefficients}
 			}, func(sol any) (fr254.Vector, [3]fr254.Vector) {
 				if s, ok := sol.(*cs254.R1CSSolution); ok {
-					return s.W, [3]fr254.Vector{s.A, s.B, s.C}
+					return s.W, [3]fr254.Vector{}
 				}
 				s := sol.(*cs254.SparseR1CSSolution)
 				return nil, [3]fr254.Vector{s.L, s.R, s.O}
@@ -156,7 +153,7 @@ func everyCurve() []solvers {
 				return assignment.System[fr377.Element]{System: &s.System, Coefficients: s.Coefficients}
 			}, func(sol any) (fr377.Vector, [3]fr377.Vector) {
 				if s, ok := sol.(*cs377.R1CSSolution); ok {
-					return s.W, [3]fr377.Vector{s.A, s.B, s.C}
+					return s.W, [3]fr377.Vector{}
 				}
 				s := sol.(*cs377.SparseR1CSSolution)
 				return nil, [3]fr377.Vector{s.L, s.R, s.O}
@@ -167,7 +164,7 @@ func everyCurve() []solvers {
 				return assignment.System[fr381.Element]{System: &s.System, Coefficients: s.Coefficients}
 			}, func(sol any) (fr381.Vector, [3]fr381.Vector) {
 				if s, ok := sol.(*cs381.R1CSSolution); ok {
-					return s.W, [3]fr381.Vector{s.A, s.B, s.C}
+					return s.W, [3]fr381.Vector{}
 				}
 				s := sol.(*cs381.SparseR1CSSolution)
 				return nil, [3]fr381.Vector{s.L, s.R, s.O}
@@ -178,7 +175,7 @@ func everyCurve() []solvers {
 				return assignment.System[fr761.Element]{System: &s.System, Coefficients: s.Coefficients}
 			}, func(sol any) (fr761.Vector, [3]fr761.Vector) {
 				if s, ok := sol.(*cs761.R1CSSolution); ok {
-					return s.W, [3]fr761.Vector{s.A, s.B, s.C}
+					return s.W, [3]fr761.Vector{}
 				}
 				s := sol.(*cs761.SparseR1CSSolution)
 				return nil, [3]fr761.Vector{s.L, s.R, s.O}
@@ -728,9 +725,9 @@ func TestSettled(t *testing.T) {
 				s, seen := c.(*cs254.R1CS), new(settled[fr254.Element])
 				sys := assignment.System[fr254.Element]{System: &s.System, Coefficients: s.Coefficients, Settled: seen.see}
 				if copies {
-					sys.Lend = func(wires, sides int) (_, _ []fr254.Element) {
+					sys.Lend = func(wires int) []fr254.Element {
 						lent = make([]fr254.Element, wires)
-						return lent, make([]fr254.Element, sides)
+						return lent
 					}
 				}
 				w := witnessOf(t, id, &lateEnd{3, y})

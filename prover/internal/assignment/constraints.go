@@ -13,7 +13,9 @@ type worker[S limbs, PS curves.Scalar[S]] struct {
 	scratch[S]
 
 	call      call // the hint's that is being computed
+	sides     [3]S // of the rank-1 constraint in hand, without the term of a wire without a value
 	divisions []division
+	open      [][3]S // the sides of rank-1 constraints that divisions are of
 	factors   factors[S]
 	prefix    []S
 	zeros     []int
@@ -40,7 +42,6 @@ type scratch[S limbs] struct {
 	chain      S // divide
 	divisor    S // divide
 	inverse    S // divide
-	side       S // quotient
 	result     S // sparseAdd, sparseMul, sparseBool, sparse1
 	unscaled   S // sparseMul
 	cross      S // rowSum
@@ -68,7 +69,8 @@ type scratch[S limbs] struct {
 // wipe overwrites what was kept.
 func (w *worker[S, PS]) wipe() {
 	w.scratch = scratch[S]{}
-	w.factors = factors[S]{}
+	w.sides, w.factors = [3]S{}, factors[S]{}
+	clear(w.open[:cap(w.open)])
 	clear(w.prefix[:cap(w.prefix)])
 	clear(w.dividends)
 	w.big.wipe()
@@ -79,9 +81,9 @@ func (w *worker[S, PS]) wipe() {
 
 // division is a wire that stands for a quotient.
 type division struct {
-	of         dividend
-	constraint uint32
-	side       uint8 // of the wire
+	of   dividend
+	side uint8 // of the wire
+	open int   // of a rank-1 constraint: where its sides are
 	// data is the constraint, coefficient and wire the term in question.
 	coefficient, wire uint32
 	data              []uint32
@@ -99,16 +101,16 @@ const (
 // r1c solves a rank-1 constraint. data is its length, the numbers of terms of its
 // three sides, and their terms. At most one wire has no value; with what it must be
 // the constraint holds, and without one it is looked at.
-func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
+func (w *worker[S, PS]) r1c(data []uint32) error {
 	if data[0] > giant && len(w.workers) > 1 {
-		w.put(func() error { return w.giant(id, data) })
+		w.put(func() error { return w.giant(data) })
 		return nil
 	}
 	where, at := -1, 4
 	var coefficient, wire uint32
 	for side := range 3 {
 		end := at + 2*int(data[1+side])
-		open, err := w.addUp(&w.sides[side][id], data[at:end])
+		open, err := w.addUp(&w.sides[side], data[at:end])
 		if err != nil {
 			return err
 		}
@@ -120,7 +122,7 @@ func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
 		}
 		at = end
 	}
-	return w.close(id, where, coefficient, wire)
+	return w.close(where, coefficient, wire)
 }
 
 // giant is the length, in words, from which a constraint is work for all processors: the
@@ -128,14 +130,15 @@ func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
 const giant = 1 << 14
 
 // giant solves a long constraint after its level, its sums by all processors.
-func (w *worker[S, PS]) giant(id uint32, data []uint32) error {
+func (w *worker[S, PS]) giant(data []uint32) error {
 	var mu sync.Mutex
+	sides := new([3]S) // the first worker's may be used by what is solved beside
+	defer clear(sides[:])
 	where, at := -1, 4
 	var coefficient, wire uint32
-	for side := range 3 {
+	for side := range sides {
 		terms := data[at : at+2*int(data[1+side])]
 		at += len(terms)
-		var sum S
 		err := w.ranges(len(terms)/2, batch, func(w *worker[S, PS], lo, hi int) error {
 			part := terms[2*lo : 2*hi]
 			open, err := w.addUp(&w.partial, part)
@@ -150,16 +153,16 @@ func (w *worker[S, PS]) giant(id uint32, data []uint32) error {
 				}
 				where, coefficient, wire = side, part[open], part[open+1]
 			}
-			PS(&sum).Add(&sum, &w.partial)
+			PS(&sides[side]).Add(&sides[side], &w.partial)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		w.sides[side][id] = sum
 	}
 	first := w.workers[0]
-	if err := first.close(id, where, coefficient, wire); err != nil {
+	first.sides = *sides
+	if err := first.close(where, coefficient, wire); err != nil {
 		return err
 	}
 	return first.end()
@@ -167,15 +170,11 @@ func (w *worker[S, PS]) giant(id uint32, data []uint32) error {
 
 // close ends a rank-1 constraint whose sides are added up, but for the wire without a value,
 // if there is one: its side is where, else -1.
-func (w *worker[S, PS]) close(id uint32, where int, coefficient, wire uint32) error {
-	a, b, c := &w.sides[0][id], &w.sides[1][id], &w.sides[2][id]
+func (w *worker[S, PS]) close(where int, coefficient, wire uint32) error {
+	a, b, c := &w.sides[0], &w.sides[1], &w.sides[2]
 	switch where {
 	case 0, 1:
-		by := b
-		if where == 1 {
-			by = a
-		}
-		if PS(by).IsZero() {
+		if PS(&w.sides[1-where]).IsZero() {
 			// Any value would do, or none.
 			if PS(&w.left).Mul(a, b); !PS(c).Equal(&w.left) {
 				return ErrUnsatisfied
@@ -184,11 +183,12 @@ func (w *worker[S, PS]) close(id uint32, where int, coefficient, wire uint32) er
 			w.left = zero
 			return w.set(wire, &w.left)
 		}
-		w.divisions = append(w.divisions, division{ofProduct, id, uint8(where), coefficient, wire, nil})
+		w.divisions = append(w.divisions, division{ofProduct, uint8(where), len(w.open), coefficient, wire, nil})
+		w.open = append(w.open, w.sides)
 		return nil
 	}
 	if *b != w.small[1] {
-		return w.putOff(product{id, where == 2, coefficient, wire})
+		return w.putOff(product{where == 2, coefficient, wire})
 	}
 	// A linear constraint.
 	if where < 0 {
@@ -198,7 +198,6 @@ func (w *worker[S, PS]) close(id uint32, where int, coefficient, wire uint32) er
 		return nil
 	}
 	PS(&w.left).Sub(a, c)
-	*c = *a
 	return w.give(coefficient, wire, &w.left)
 }
 
@@ -225,10 +224,8 @@ func (w *worker[S, PS]) denominator(d *division, to *S) {
 		w.rowDenominator(d, to)
 	case d.of == ofOne:
 		_, _ = w.sum(to, d.data) // which could be read before
-	case d.side == 0:
-		*to = w.sides[1][d.constraint]
 	default:
-		*to = w.sides[0][d.constraint]
+		*to = w.open[d.open][1-d.side]
 	}
 }
 
@@ -256,7 +253,7 @@ func (w *worker[S, PS]) divide() error {
 			return err
 		}
 	}
-	w.divisions = w.divisions[:0]
+	w.divisions, w.open = w.divisions[:0], w.open[:0]
 	return nil
 }
 
@@ -268,10 +265,9 @@ func (w *worker[S, PS]) quotient(d *division, inverse *S) error {
 	case ofOne:
 		return w.set(d.wire, inverse)
 	}
-	side := &w.sides[d.side][d.constraint]
-	PS(&w.side).Mul(&w.sides[2][d.constraint], inverse)
-	PS(inverse).Sub(&w.side, side)
-	*side = w.side
+	sides := &w.open[d.open]
+	PS(inverse).Mul(&sides[2], inverse)
+	PS(inverse).Sub(inverse, &sides[d.side])
 	return w.give(d.coefficient, d.wire, inverse)
 }
 

@@ -139,7 +139,7 @@ func TestColumns(t *testing.T) {
 		columns := [3][]fr254.Element{of.L, of.R, of.O}
 		want := [3][]fr254.Element{slices.Clone(of.L), slices.Clone(of.R), slices.Clone(of.O)}
 		sol := assignment.OfColumns(&system.System, columns)
-		got := samples.Sides(&system.System, sol.Wires, sol.Sides, assignment.Columns)
+		got := samples.Columns(&system.System, sol.Wires, assignment.Columns)
 		for i := range want {
 			if !slices.Equal(got[i], want[i]) {
 				t.Errorf("%s: column %d is not gnark's", s.Name, i)

@@ -209,6 +209,10 @@ func (w *worker[S, PS]) addFew(sum *S, terms []uint32) (open int, err error) {
 		}
 		first = false
 	}
+	if first {
+		var zero S
+		*sum = zero
+	}
 	return open, nil
 }
 

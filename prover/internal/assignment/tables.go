@@ -202,7 +202,7 @@ func newRows(keys []uint64) *rows {
 	if numbered(keys) {
 		return &rows{keys: keys}
 	}
-	size := nextPowerOfTwo(2 * len(keys))
+	size := 1 << bits.Len(uint(max(2*len(keys), 1)-1))
 	r := &rows{keys: keys, slots: make([]int32, size), shift: 64 - bits.Len(uint(size-1))}
 	for i := range r.slots {
 		r.slots[i] = -1

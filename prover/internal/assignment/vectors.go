@@ -37,12 +37,12 @@ const together = 64
 type factors[S limbs] struct {
 	n       int
 	a, b, c [together]S // c is a b
+	rest    [together]S // the constraints' third sides, without the terms of wires without a value
 	of      [together]product
 }
 
-// product is the constraint of a product: C of it has a wire without a value, or is looked at.
+// product is the constraint of a product: its third side has a wire without a value, or is looked at.
 type product struct {
-	id                uint32
 	open              bool
 	coefficient, wire uint32
 }
@@ -55,7 +55,7 @@ func (w *worker[S, PS]) putOff(p product) error {
 			return err
 		}
 	}
-	f.a[f.n], f.b[f.n], f.of[f.n] = w.sides[0][p.id], w.sides[1][p.id], p
+	f.a[f.n], f.b[f.n], f.rest[f.n], f.of[f.n] = w.sides[0], w.sides[1], w.sides[2], p
 	f.n++
 	return nil
 }
@@ -72,15 +72,13 @@ func (w *worker[S, PS]) products() error {
 	}
 	for i := range f.of[:n] {
 		p := &f.of[i]
-		c := &w.sides[2][p.id]
 		if !p.open {
-			if *c != f.c[i] {
+			if f.rest[i] != f.c[i] {
 				return ErrUnsatisfied
 			}
 			continue
 		}
-		PS(&w.difference).Sub(&f.c[i], c)
-		*c = f.c[i]
+		PS(&w.difference).Sub(&f.c[i], &f.rest[i])
 		if err := w.give(p.coefficient, p.wire, &w.difference); err != nil {
 			return err
 		}

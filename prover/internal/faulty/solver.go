@@ -7,7 +7,6 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
-	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -29,7 +28,6 @@ func Settled[S any](system *func(constraint.ConstraintSystem) (solve.System[S], 
 			return sol, failed
 		}
 		retract()
-		merge.Wipe(append(sol.Sides[:], sol.Wires)...)
 		own.Free(sol)
 		return nil, err
 	}

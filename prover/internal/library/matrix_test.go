@@ -134,17 +134,13 @@ func bothOver[S comparable, PS curves.Scalar[S], V ~[]S](own *assignment.Solver[
 	var e S
 	fixedAnswer := *PS(&e).SetBigInt(samples.Answer)
 	opts := samples.Fixed(system.MHintsDependencies)
-	sides := func(solution any) (all [3][]S) {
-		v := reflect.ValueOf(solution).Elem()
-		names := "ABC"
-		if system.Type == constraint.SystemSparseR1CS {
-			names = "LRO"
-		}
-		for i := range all {
-			all[i] = []S(v.FieldByName(names[i : i+1]).Interface().(V))
-		}
-		return all
+	told := func(solution any, name string) []S {
+		return []S(reflect.ValueOf(solution).Elem().FieldByName(name).Interface().(V))
 	}
+	columns := func(solution any) [3][]S {
+		return [3][]S{told(solution, "L"), told(solution, "R"), told(solution, "O")}
+	}
+	sparse := system.Type == constraint.SystemSparseR1CS
 	sys := solve.System[S]{
 		System: assignment.System[S]{System: system, Coefficients: coefficients}, Solver: own,
 		Inputs: func(w witness.Witness) ([]S, bool) { return w.Vector().(V), true },
@@ -153,10 +149,10 @@ func bothOver[S comparable, PS curves.Scalar[S], V ~[]S](own *assignment.Solver[
 			if err != nil {
 				return nil, err
 			}
-			if system.Type == constraint.SystemSparseR1CS {
-				return assignment.OfColumns(system, sides(s)), nil
+			if sparse {
+				return assignment.OfColumns(system, columns(s)), nil
 			}
-			return &assignment.Solution[S]{Sides: sides(s)}, nil
+			return &assignment.Solution[S]{Wires: told(s, "W")}, nil
 		},
 	}
 	flat := func(all [3][]S) []byte {
@@ -168,7 +164,10 @@ func bothOver[S comparable, PS curves.Scalar[S], V ~[]S](own *assignment.Solver[
 			if err != nil {
 				return nil, err
 			}
-			return flat(samples.Sides(system, sol.Wires, sol.Sides, assignment.Columns)), nil
+			if sparse {
+				return flat(samples.Columns(system, sol.Wires, assignment.Columns)), nil
+			}
+			return layout.Bytes(sol.Wires), nil
 		},
 		gnarks: func(w witness.Witness) (out []byte, err error) {
 			defer func() {
@@ -180,7 +179,10 @@ func bothOver[S comparable, PS curves.Scalar[S], V ~[]S](own *assignment.Solver[
 			if err != nil {
 				return nil, err
 			}
-			return flat(sides(s)), nil
+			if sparse {
+				return flat(columns(s)), nil
+			}
+			return layout.Bytes(told(s, "W")), nil
 		},
 		set:    func(w witness.Witness, i int, v *big.Int) { PS(&w.Vector().(V)[i]).SetBigInt(v) },
 		values: func(w witness.Witness) int { return len(w.Vector().(V)) },

@@ -23,42 +23,31 @@ func TestLoan(t *testing.T) {
 	}
 	defer e.Close()
 	var all []*Memory
-	lend := func(wires, sides int) (*Loan[fr.Element], []fr.Element, []fr.Element) {
+	lend := func(wires int) (*Loan[fr.Element], []fr.Element) {
 		m := new(Memory)
 		all = append(all, m)
 		loan := NewLoan[fr.Element](t.Context(), m, e, backend.BN254)
-		w, s := loan.Lend(wires, sides)
-		for _, v := range slices.Concat(w, s) {
-			if !v.IsZero() {
-				t.Error("what is lent is not zero")
-			}
+		w := loan.Lend(wires)
+		if slices.ContainsFunc(w, func(v fr.Element) bool { return !v.IsZero() }) {
+			t.Error("what is lent is not zero")
 		}
-		return loan, w, s
+		return loan, w
 	}
-	if _, w, s := lend(4, 9); w != nil || s != nil || LentNow.Load() != 0 {
+	if _, w := lend(13); w != nil || LentNow.Load() != 0 {
 		t.Errorf("more than a quarter is lent, %d bytes", LentNow.Load())
 	}
-	if _, w, s := lend(12, 0); len(w) != 12 || s != nil {
-		t.Errorf("%d and %d elements, want wires alone", len(w), len(s))
-	}
-	loan, w, s := lend(3, 9)
-	if len(w) != 3 || len(s) != 9 {
-		t.Fatalf("%d and %d elements are lent", len(w), len(s))
+	loan, w := lend(12)
+	if len(w) != 12 {
+		t.Fatalf("%d elements are lent", len(w))
 	}
 	w[1].SetUint64(7)
-	s[8].SetUint64(7)
-	loan.FreeWires()
-	if !w[1].IsZero() || s[8].IsZero() {
-		t.Error("the wires are not wiped, or the sides are")
+	if loan.Free(); !w[1].IsZero() {
+		t.Error("the wires are not wiped")
 	}
-	loan.FreeSides()
-	if !s[8].IsZero() {
-		t.Error("the sides are not wiped")
+	for range 3 {
+		lend(12)
 	}
-	for range 2 {
-		lend(3, 9)
-	}
-	if _, w, s := lend(0, 1); w != nil || s != nil || LentNow.Load() != MostLent {
+	if _, w := lend(1); w != nil || LentNow.Load() != MostLent {
 		t.Errorf("%d bytes are lent, %d may be", LentNow.Load(), MostLent)
 	}
 	for _, m := range all {

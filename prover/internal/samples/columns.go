@@ -6,11 +6,11 @@ import (
 	"github.com/consensys/gnark/constraint"
 )
 
-// Sides returns what gnark's solver tells of a solution beside its wires: the sides of a rank-1 system, which are
-// given, or L, R and O of a sparse one, where columns says which wires stand in their rows.
-func Sides[S any](sys *constraint.System, wires []S, sides [3][]S, columns func(*constraint.System, int) [3][]uint32) (all [3][]S) {
+// Columns returns L, R and O of a solution of a sparse system, which gnark's solver tells in place of wires. columns
+// says which wires stand in their rows. Of a rank-1 system they are nil.
+func Columns[S any](sys *constraint.System, wires []S, columns func(*constraint.System, int) [3][]uint32) (all [3][]S) {
 	if sys.Type != constraint.SystemSparseR1CS {
-		return sides
+		return all
 	}
 	n := 1 << bits.Len(uint(max(len(sys.Public)+sys.NbConstraints, 1)-1))
 	for i, places := range columns(sys, n) {

@@ -8,20 +8,13 @@ import (
 	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/internal/matrices"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
-// Matrix is one of the sparse matrices A and B, by rows: row i has the entries Start[i] up to but
-// not including Start[i+1].
-type Matrix struct {
-	Start  []uint32
-	Wire   []uint32
-	Factor []uint32 // index into Entries.Factors
-}
-
 // Entries are the entries of A and B.
 type Entries struct {
-	Matrices [2]Matrix
+	Matrices [2]matrices.Matrix // whose factors are indices into Factors
 	// Factors has each factor once, as the file has it: f R^2 modulo r.
 	Factors []byte
 	// Rows is how many rows there are up to the last that is not empty.
