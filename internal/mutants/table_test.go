@@ -69,6 +69,11 @@ const (
 	older    = "cmd/internal/weave/older.go"
 	onCard   = "prover/groth16/vectors.go"
 	regions  = "plugin/internal/shm/pool.go"
+	running  = "prover/internal/resident/running.go"
+	factors  = "prover/internal/matrices/matrices.go"
+	closes   = "prover/internal/assignment/constraints.go"
+	bySums   = "prover/internal/assignment/sums.go"
+	products = "prover/internal/assignment/vectors.go"
 	cells    = "prover/kzg/multiproof.go"
 	timed    = "cmd/msm/internal/bench/msm.go"
 )
@@ -566,7 +571,7 @@ var mutants = []mutant{
 	{assign, "\ts.size -= s.bytes(k.Solution)\n", "", "TestRoomIsBounded"},
 	{assign, "case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, !sparse",
 		"case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, true", "TestKinds"},
-	{assign, "merge.Wipe(append(sol.Sides[:], sol.Wires)...)", "merge.Wipe(sol.Sides[:0]...)", "TestMemoryIsClean"},
+	{assign, "\tmerge.Wipe(v.Wires)\n", "", "TestMemoryIsClean"},
 	{assign, "|| len(inputs) != given {", "|| false {", "TestRefused"},
 	{assign, "if i := firstNotBelow(inputs, r.q); i >= 0 {",
 		"if i := firstNotBelow(inputs[:0], r.q); i >= 0 {", "TestInputsNotCanonical"},
@@ -588,7 +593,8 @@ var mutants = []mutant{
 	{assign, "if err := r.complete(); err != nil {", "if err := error(nil); err != nil {", "TestDefects"},
 	{assign, "\t\t\tr.retract()\n", "", "TestSettled"},
 	{assign, "copy(wires[lo:hi], r.values[lo:hi])", "", "TestSettled"},
-	{assign, "case v.OwnWires:\n\t\tv = &Solution[S]{Wires: v.Wires}\n", "", "TestLentMemory"},
+	{assign, "if v.Lent && !v.OwnWires {", "if v.Lent {", "TestLentMemory"},
+	{assign, "if v.Lent && !v.OwnWires {", "if false {", "TestLentMemory"},
 	{assign, "case wires*s.of <= mostInPlace:", "case true:", "TestLentMemory"},
 	{assign, "if l.alone {", "if false {", "TestLateHintsOfUsersComeInTurn"},
 	{assign, "return w.divide()", "return nil", "TestRows"},
@@ -687,8 +693,6 @@ var mutants = []mutant{
 	{loads, "if e == nil {", "if true {", "TestDamagedFiles"},
 	{loads, "out[i*step&(len(h)-1)] = h[i]", "out[i] = h[i]", "TestProofs"},
 	{sparse, "to := y.Start[row*step&(n-1)]", "to := y.Start[row]", "TestProofs"},
-	{sparse, "numbers[i] = backend.FactorMinusOne", "numbers[i] = backend.FactorOne", "TestProofs"},
-	{sparse, "m.fr.Subtract(sum, sum, x)", "m.fr.AddTo(sum, x)", "TestProofs"},
 	{verifies, "if len(p.Public) != len(v.ic)-1 {", "if len(p.Public) > len(v.ic)-1 {", "TestVerifyRefuses"},
 	{verifies, "value.Cmp(r) >= 0 {", "value.Cmp(r) > 1 {", "TestVerifyRefuses"},
 	{verifies, "err = inGroup(c, part.group, b)", "err = nil", "TestSubgroup"},
@@ -748,12 +752,11 @@ var mutants = []mutant{
 	{shapes, "if seen[row] {", "if false {", "TestCommittedRows"},
 	{shapes, "places[row] = uint32(k)", "places[row-s.public] = uint32(k)", "TestProofEqualsStock"},
 	{states, "[...]int{len(committed), rows - 1}", "[...]int{len(committed)}", "TestProofEqualsStock"},
-	{states, "\t\t\tmerge.Wipe(sol.Wires)\n", "", "TestSolutionIsWiped"},
+	{states, "\tst.mem.Add(func() { sys.Solver.Free(sol) })\n", "", "TestSolutionIsWiped"},
 	{states, "\t\t\t\tst.wires = nil\n", "", "TestProofBeginsEarly"},
 	{states, "\t\t\treturn func() {\n\t\t\t\tend()\n", "\t\t\tdefer end()\n\t\t\treturn func() {\n", "TestProofBeginsEarly"},
 	{lies, "3*(s.n+2), s.solved)", "3*(s.n+2))", "TestProofEqualsStock"},
 	{lies, "(3 + commitments) * (n + 7) / 8", "commitments * (n + 7) / 8", "TestElements"},
-	{begins, "r.panic = recover()", "_ = recover()", "TestHashThatPanics"},
 	{columned, "wires[0][i] = uint32(i)", "wires[0][i] = 0", "TestColumns"},
 	{columned, "\t\tclear(columns[i][:cap(columns[i])])\n", "", "TestColumns"},
 	{loans, "\t\tLentNow.Add(-bytes)\n", "", "TestLoan"},
@@ -769,10 +772,37 @@ var mutants = []mutant{
 	{regions, "kept+int64(sizes[0]) > most", "false", "TestKeepLeaves"},
 	{regions, "return r.kept && r.refs > 0", "return r.kept", "TestKeepLeaves"},
 
-	// prover/groth16/vectors.go: sums that begin before the solver ends, and proofs that share a request.
-	{onCard, "if at.Err() != nil && ctx.Err() == nil {", "if false {", "TestSumsOverWiresBeginEarly"},
-	{onCard, "w := at(all, i, wires)", "w := at(all, 0, wires)", "TestStreamSharesRequests"},
-	{onCard, "v := at(some, i, n)", "v := at(some, 0, n)", "TestStreamSharesRequests"},
+	// prover/groth16/vectors.go: proofs that share a request, and backends that change beside a proof.
+	{onCard, "program.Gather(v, wires(i), x)", "program.Gather(v, wires(0), x)", "TestStreamSharesRequests"},
+	{onCard, "v = some.Slice(i*n, (i+1)*n)", "v = some.Slice(0, n)", "TestStreamSharesRequests"},
+	{onCard, "h[i] = a.Slice(i*n, (i+1)*n-1)", "h[i] = a.Slice(0, n-1)", "TestStreamSharesRequests"},
+	{onCard, "on.matrices[1], at(w, i, wires)", "on.matrices[1], at(w, 0, wires)", "TestStreamSharesRequests"},
+	{onCard, "if p.chosen() {", "if _, here := p.onBackend(); here {", "TestSwapWhileSolving"},
+
+	// prover/internal/resident/running.go: programs of a proof that begin before the solver ends.
+	{running, "r.thrown = recover()", "_ = recover()", "TestRunning"},
+	{running, "\tr.ready, r.done = nil, nil\n", "", "TestRunning"},
+	{running, "\t\tselect {\n\t\tcase <-r.ready:\n\t\tdefault:\n\t\t\tr.cancel()\n\t\t}\n", "", "TestRunning"},
+	{running, "\tr.session.Close()\n", "", "TestRunning"},
+	{running, "r.by = s.Backend()", "", "TestRunning"},
+
+	// prover/internal/matrices/matrices.go: A and B of a system.
+	{factors, "numbers[i] = backend.FactorMinusOne", "numbers[i] = backend.FactorOne", "TestProducts"},
+	{factors, "p.fr.Subtract(sum, sum, x)", "p.fr.AddTo(sum, x)", "TestProducts"},
+	{factors, "a[row], b[row], c[row] = zero, zero, zero", "", "TestProducts"},
+	{factors, "t.WireID() >= wires ||", "", "TestWrongSystems"},
+	{factors, "|| t.CoeffID() >= len(coefficients)", "", "TestWrongSystems"},
+	{factors, "n != sys.NbConstraints", "n > sys.NbConstraints", "TestWrongSystems"},
+	{factors, "rows[i] = uint32(row)", "rows[i] = uint32(lo)", "TestProducts"},
+
+	// prover/internal/assignment: the sides of rank-1 constraints.
+	{closes, "PS(&w.sides[1-where]).IsZero()", "PS(&w.sides[where]).IsZero()", "TestRows"},
+	{closes, "*to = w.open[d.open][1-d.side]", "*to = w.open[d.open][d.side]", "TestRows"},
+	{closes, "\tclear(w.open[:cap(w.open)])\n", "", "TestMemoryIsClean"},
+	{closes, "\tfirst.sides = *sides\n", "", "TestSameAsGnark"},
+	{bySums, "\tif first {\n\t\tvar zero S\n\t\t*sum = zero\n\t}\n", "", "TestRows"},
+	{products, "f.rest[i] != f.c[i]", "false", "TestRandomCircuits"},
+	{products, "PS(&w.difference).Sub(&f.c[i], &f.rest[i])", "w.difference = f.c[i]", "TestRows"},
 
 	// prover/kzg/multiproof.go: a matrix with each row once for each polynomial, and values that are not computed.
 	{cells, "table = append(table, uint32(row+i))", "table = append(table, uint32(i))", "TestOpenings"},

@@ -244,11 +244,11 @@ func swapAndDie(t *testing.T, opt groth16.Option) {
 	}
 }
 
-// TestSwapWhileSolving swaps from this process to another and back while the constraint system is
-// solved. A proof once asked again where its programs run, and crashed.
+// TestSwapWhileSolving swaps from this process to another and back before the constraint system is
+// solved, and when it has been. A proof once asked again where its programs run, and crashed.
 func TestSwapWhileSolving(t *testing.T) {
 	here, there := new(faulty.Backends), &faulty.Backends{Elsewhere: true}
-	solved := new(afterSolving)
+	solved := new(aroundSolving)
 	e := newEngine(t, engine.Config{Backend: "here", Observer: solved, Open: func(ctx context.Context, name string) (backend.Backend, error) {
 		if name == "here" {
 			return here.Open(ctx, name)
@@ -261,11 +261,14 @@ func TestSwapWhileSolving(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	for i, to := range []string{"there", "here", "there"} {
-		solved.f = func() {
+	for i, to := range []string{"there", "here", "there", "here", "there"} {
+		use := func() {
 			if err := e.Use(t.Context(), to); err != nil {
 				t.Error(err)
 			}
+		}
+		if solved.before, solved.f = nil, use; i > 2 {
+			solved.before, solved.f = use, nil
 		}
 		w := b.witness(t, int64(i))
 		proof, err := p.Prove(t.Context(), w)

@@ -119,7 +119,7 @@ func (p *prover[P1, P2, S]) sumsOn(s *vector.Session[S], program *vector.Program
 		program.Write(at(w, i, wires), o.wires)
 	}
 	var puts []func()
-	if _, here := p.onBackend(); here {
+	if p.chosen() {
 		puts = p.overWires(program, on, of, func(i int) vector.Vector[S] { return at(w, i, wires) }, some)
 	}
 	a, b, c := s.New(len(of)*n), s.New(len(of)*n), s.New(len(of)*n)

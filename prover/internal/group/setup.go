@@ -58,11 +58,6 @@ func (f *Field[S]) Scale(ctx context.Context, v []S, k *S) error {
 	return merge.Until(ctx, len(v), setupPart, func(lo, hi int) { f.vecScale(v[lo:hi], v[lo:hi], k) })
 }
 
-// Multiply sets dst to the products of the elements of a and b, until ctx ends.
-func (f *Field[S]) Multiply(ctx context.Context, dst, a, b []S) error {
-	return merge.Until(ctx, len(dst), setupPart, func(lo, hi int) { f.vecMul(dst[lo:hi], a[lo:hi], b[lo:hi]) })
-}
-
 // Powers sets v to first, first*by, first*by^2, .., until ctx ends.
 func (f *Field[S]) Powers(ctx context.Context, v []S, first, by *S) error {
 	return merge.Until(ctx, len(v), setupPart, func(lo, hi int) {
