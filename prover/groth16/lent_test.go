@@ -74,7 +74,8 @@ func TestSolutionsAreWhereTheBackendReads(t *testing.T) {
 	}
 }
 
-// TestSumsBeginEarly: when all wires have values the sums begin, while constraints are being checked. If the solver then leaves the witness to gnark's, they are begun again with what that finds.
+// TestSumsBeginEarly: when all wires have values the sums begin, while constraints are being checked. If the
+// solver then leaves the witness to gnark's, they begin again with what that finds.
 func TestSumsBeginEarly(t *testing.T) {
 	for name, err := range map[string]error{"solved": nil, "left to gnark": assignment.ErrDefect} {
 		t.Run(name, func(t *testing.T) {

@@ -91,9 +91,7 @@ type pending[P1, P2 any, S comparable] struct {
 // compute returns what computes, by one program, the sums of some proofs that onBackend says.
 func (p *prover[P1, P2, S]) compute(of ...pending[P1, P2, S]) func(context.Context, *vector.Session[S]) error {
 	return func(ctx context.Context, s *vector.Session[S]) (err error) {
-		on, release, err := p.tables.Beside(ctx, s, func(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
-			return p.loadTables(ctx, beside, of[0].sys)
-		})
+		on, release, err := p.tables.Beside(ctx, s, p.loadTables(of[0].sys))
 		if err != nil {
 			return err
 		}
@@ -200,25 +198,28 @@ func (p *prover[P1, P2, S]) divide(program *vector.Program[S], a, b, c vector.Ve
 	program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
 }
 
-// loadTables writes the tables for a constraint system to a new session beside another. Its programs run in the other
-// session, so that Repeat sees their failures.
-func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Session[S], sys *solve.System[S]) (*vector.Session[S], *tables[S], error) {
-	pair, err := matrices.Of(p.fr, sys.System.System, sys.Coefficients)
-	if err != nil {
-		return nil, nil, err
+// loadTables returns what writes the tables for a constraint system to a new session beside another. Its programs run in
+// the other session, so that Repeat sees their failures.
+func (p *prover[P1, P2, S]) loadTables(sys *solve.System[S]) func(context.Context,
+	*vector.Session[S]) (*vector.Session[S], *tables[S], error) {
+	return func(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
+		pair, err := matrices.Of(p.fr, sys.System.System, sys.Coefficients)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := beside.Beside(ctx, resident.IndexElements(p.vectors, p.chosenWires()...)+pair.Elements(p.vectors))
+		if err != nil {
+			return nil, nil, err
+		}
+		program := beside.Program()
+		x := resident.WriteIndices(program, s, p.chosenWires()...)
+		on := &tables[S]{a: x[0], b: x[1], k: x[2], know: x[3:]}
+		if err = program.Run(ctx); err == nil {
+			on.matrices, err = pair.Load(ctx, s, beside)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(err, s.Close())
+		}
+		return s, on, nil
 	}
-	s, err := beside.Beside(ctx, resident.IndexElements(p.vectors, p.chosenWires()...)+pair.Elements(p.vectors))
-	if err != nil {
-		return nil, nil, err
-	}
-	program := beside.Program()
-	x := resident.WriteIndices(program, s, p.chosenWires()...)
-	on := &tables[S]{a: x[0], b: x[1], k: x[2], know: x[3:]}
-	if err = program.Run(ctx); err == nil {
-		on.matrices, err = pair.Load(ctx, s, beside)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, s.Close())
-	}
-	return s, on, nil
 }
