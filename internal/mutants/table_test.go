@@ -796,13 +796,13 @@ var mutants = []mutant{
 	{factors, "rows[i] = uint32(row)", "rows[i] = uint32(lo)", "TestProducts"},
 
 	// prover/internal/assignment: the sides of rank-1 constraints.
-	{closes, "PS(&w.sides[1-where]).IsZero()", "PS(&w.sides[where]).IsZero()", "TestRows"},
-	{closes, "*to = w.open[d.open][1-d.side]", "*to = w.open[d.open][d.side]", "TestRows"},
-	{closes, "\tclear(w.open[:cap(w.open)])\n", "", "TestMemoryIsClean"},
-	{closes, "\tfirst.sides = *sides\n", "", "TestSameAsGnark"},
-	{bySums, "\tif first {\n\t\tvar zero S\n\t\t*sum = zero\n\t}\n", "", "TestRows"},
-	{products, "f.rest[i] != f.c[i]", "false", "TestRandomCircuits"},
-	{products, "PS(&w.difference).Sub(&f.c[i], &f.rest[i])", "w.difference = f.c[i]", "TestRows"},
+	{closes, "PS(&w.sides[1-where]).IsZero()", "PS(&w.sides[where]).IsZero()", "TestLongConstraints"},
+	{closes, "*to = w.open[d.open][1-d.side]", "*to = w.open[d.open][d.side]", "TestLongConstraints"},
+	{closes, "\tclear(w.open[:cap(w.open)])\n", "", "TestWorkersAreWiped"},
+	{closes, "\tfirst.sides = *sides\n", "", "TestLongConstraints"},
+	{bySums, "\tif first {\n\t\tvar zero S\n\t\t*sum = zero\n\t}\n", "", "TestHelpersLeave"},
+	{products, "f.rest[i] != f.c[i]", "false", "TestSettled"},
+	{products, "PS(&w.difference).Sub(&f.c[i], &f.rest[i])", "w.difference = f.c[i]", "TestHelpersLeave"},
 
 	// prover/kzg/multiproof.go: a matrix with each row once for each polynomial, and values that are not computed.
 	{cells, "table = append(table, uint32(row+i))", "table = append(table, uint32(i))", "TestOpenings"},

@@ -77,3 +77,20 @@ func TestLentMemory(t *testing.T) {
 		t.Error("the solver's own memory is not kept")
 	}
 }
+
+// TestWorkersAreWiped: what a worker has of constraints and divisions is overwritten.
+func TestWorkersAreWiped(t *testing.T) {
+	var w worker[fr254.Element, *fr254.Element]
+	one := fr254.One()
+	w.open = append(w.open, [3]fr254.Element{one, one, one})
+	open, prefix := w.open, []fr254.Element{one}
+	w.open, w.prefix, w.dividends = w.open[:0], prefix[:0], []fr254.Element{one}
+	w.sides[2], w.factors.rest[1], w.scaled = one, one, one
+	dividends := w.dividends
+	w.wipe()
+	for _, v := range []fr254.Element{open[0][0], open[0][2], prefix[0], dividends[0], w.sides[2], w.factors.rest[1], w.scaled} {
+		if !v.IsZero() {
+			t.Error("something is left")
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 	cs254 "github.com/consensys/gnark/constraint/bn254"
 	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/frontend/cs/scs"
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
@@ -148,5 +149,49 @@ func TestColumns(t *testing.T) {
 				t.Errorf("%s: column %d is not wiped", s.Name, i)
 			}
 		}
+	}
+}
+
+// giants has constraints that are so long that all processors add up their sides.
+type giants struct {
+	Many []frontend.Variable
+	X    frontend.Variable
+	Sum  frontend.Variable `gnark:",public"`
+}
+
+func (c *giants) Define(api frontend.API) error {
+	sum := frontend.Variable(0)
+	for range 8 {
+		all := api.Add(c.Many[0], c.Many[1], c.Many[2:]...)
+		sum = api.Add(sum, api.Mul(all, c.X), api.DivUnchecked(c.X, all), api.DivUnchecked(all, c.X))
+	}
+	api.AssertIsEqual(api.Mul(sum, c.X), c.Sum)
+	return nil
+}
+
+// TestLongConstraints: products and quotients of sums that are work for all processors are gnark's, and a product that
+// does not hold is seen.
+func TestLongConstraints(t *testing.T) {
+	s := everyCurve()[0]
+	circuit := &giants{Many: make([]frontend.Variable, 9000)}
+	c := compile(t, s.id, r1cs.NewBuilder[constraint.U64], circuit)
+	full := &giants{Many: make([]frontend.Variable, len(circuit.Many)), X: 3}
+	var all, x, sum, part fr254.Element
+	x.SetUint64(3)
+	for i := range full.Many {
+		full.Many[i] = i + 1
+		all.Add(&all, part.SetUint64(uint64(i+1)))
+	}
+	for range 8 {
+		for _, v := range []*fr254.Element{part.Mul(&all, &x), new(fr254.Element).Div(&x, &all), new(fr254.Element).Div(&all, &x)} {
+			sum.Add(&sum, v)
+		}
+	}
+	sum.Mul(&sum, &x)
+	full.Sum = sum
+	both(t, s, c, witnessOf(t, s.id, full))
+	full.Sum = x
+	if _, err := s.ours(t.Context(), c, witnessOf(t, s.id, full)); !errors.Is(err, assignment.ErrUnsatisfied) {
+		t.Errorf("a wrong sum: %v", err)
 	}
 }

@@ -82,12 +82,20 @@ func TestRunning(t *testing.T) {
 	if _, err := r.Wait(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for _, r := range []*Running[fr.Element]{nil, begin()} { // which was not started
-		r.End()
-	}
-	for since := time.Now(); f.Held() != 0; time.Sleep(time.Millisecond) { // who ends programs does not wait for the backend
-		if time.Since(since) > 10*time.Second {
-			t.Fatalf("%d spaces are held", f.Held())
+	(*Running[fr.Element])(nil).End()
+
+	// Who ends programs does not wait for the backend.
+	await := func(what string, is func() bool) {
+		t.Helper()
+		for since := time.Now(); !is(); time.Sleep(time.Millisecond) {
+			if time.Since(since) > 10*time.Second {
+				t.Fatalf("%s: %d spaces are held", what, f.Held())
+			}
 		}
 	}
+	await("after all", func() bool { return f.Held() == 0 })
+	r = begin()
+	await("ahead", func() bool { return f.Held() == 1 })
+	r.End()
+	await("not started", func() bool { return f.Held() == 0 })
 }
