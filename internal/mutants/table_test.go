@@ -571,7 +571,7 @@ var mutants = []mutant{
 	{assign, "\ts.size -= s.bytes(k.Solution)\n", "", "TestRoomIsBounded"},
 	{assign, "case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, !sparse",
 		"case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, true", "TestKinds"},
-	{assign, "\tmerge.Wipe(v.Wires)\n", "", "TestMemoryIsClean"},
+	{assign, "\tmerge.Wipe(v.Wires)", "\tmerge.Wipe(v.Wires[:0:0])", "TestMemoryIsClean"},
 	{assign, "|| len(inputs) != given {", "|| false {", "TestRefused"},
 	{assign, "if i := firstNotBelow(inputs, r.q); i >= 0 {",
 		"if i := firstNotBelow(inputs[:0], r.q); i >= 0 {", "TestInputsNotCanonical"},
@@ -693,6 +693,7 @@ var mutants = []mutant{
 	{loads, "if e == nil {", "if true {", "TestDamagedFiles"},
 	{loads, "out[i*step&(len(h)-1)] = h[i]", "out[i] = h[i]", "TestProofs"},
 	{sparse, "to := y.Start[row*step&(n-1)]", "to := y.Start[row]", "TestProofs"},
+	{sparse, "terms[2*k] += constants", "terms[2*k] += constants - 1", "TestProofs"},
 	{verifies, "if len(p.Public) != len(v.ic)-1 {", "if len(p.Public) > len(v.ic)-1 {", "TestVerifyRefuses"},
 	{verifies, "value.Cmp(r) >= 0 {", "value.Cmp(r) > 1 {", "TestVerifyRefuses"},
 	{verifies, "err = inGroup(c, part.group, b)", "err = nil", "TestSubgroup"},
@@ -787,13 +788,13 @@ var mutants = []mutant{
 	{running, "r.by = s.Backend()", "", "TestRunning"},
 
 	// prover/internal/matrices/matrices.go: A and B of a system.
-	{factors, "numbers[i] = backend.FactorMinusOne", "numbers[i] = backend.FactorOne", "TestProducts"},
-	{factors, "p.fr.Subtract(sum, sum, x)", "p.fr.AddTo(sum, x)", "TestProducts"},
-	{factors, "a[row], b[row], c[row] = zero, zero, zero", "", "TestProducts"},
+	{factors, "p.numbers[i] = backend.FactorMinusOne", "p.numbers[i] = backend.FactorOne", "TestProducts"},
+	{factors, "clear(v[max(lo, min(hi, rows)):hi])", "_ = v", "TestProducts"},
+	{factors, "all[constraint.CoeffIdMinusTwo] = minusOne, fr.Minus(minusOne, one)", "all[constraint.CoeffIdMinusTwo] = minusOne, minusOne", "TestConstants"},
 	{factors, "t.WireID() >= wires ||", "", "TestWrongSystems"},
-	{factors, "|| t.CoeffID() >= len(coefficients)", "", "TestWrongSystems"},
+	{factors, "|| t.CoeffID() >= len(sys.Coefficients)", "", "TestWrongSystems"},
 	{factors, "n != sys.NbConstraints", "n > sys.NbConstraints", "TestWrongSystems"},
-	{factors, "rows[i] = uint32(row)", "rows[i] = uint32(lo)", "TestProducts"},
+	{factors, "uint32(row), m.Terms[2*i+1]", "uint32(lo), m.Terms[2*i+1]", "TestProducts"},
 
 	// prover/internal/assignment: the sides of rank-1 constraints.
 	{closes, "PS(&w.sides[1-where]).IsZero()", "PS(&w.sides[where]).IsZero()", "TestLongConstraints"},

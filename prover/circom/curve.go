@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/curves"
 	"github.com/pippin-zk/pippin/prover/circom/internal/file"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -22,6 +23,8 @@ type curve[P1, P2 any, S comparable] struct {
 	fr *group.Field[S]
 	// vectors computes over the same field on a backend.
 	vectors *vector.Field[S]
+	// solver adds up rows of matrices.
+	solver *assignment.Solver[S]
 	// generator returns gnark-crypto's root of unity of an order.
 	generator func(order uint64) (S, error)
 	// pairing reports whether the product of pairings is 1.

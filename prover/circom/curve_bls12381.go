@@ -7,6 +7,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -16,6 +17,7 @@ var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G2Affine, fr.Element]{
 	g2:        group.BLS12381G2,
 	fr:        group.BLS12381Fr,
 	vectors:   vector.BLS12381,
+	solver:    assignment.Over[fr.Element](),
 	generator: fr.Generator,
 	pairing:   bls12381.PairingCheck,
 	domain: func(size int, shift fr.Element) *group.Domain[fr.Element] {

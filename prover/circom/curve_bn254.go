@@ -7,6 +7,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -16,6 +17,7 @@ var bn254Curve = &curve[bn254.G1Affine, bn254.G2Affine, fr.Element]{
 	g2:        group.BN254G2,
 	fr:        group.BN254Fr,
 	vectors:   vector.BN254,
+	solver:    assignment.Over[fr.Element](),
 	generator: fr.Generator,
 	pairing:   bn254.PairingCheck,
 	domain: func(size int, shift fr.Element) *group.Domain[fr.Element] {

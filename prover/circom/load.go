@@ -165,7 +165,7 @@ func (c *curve[P1, P2, S]) readKey(ctx context.Context, e *engine.Engine, o *key
 	reading.Go(func() error {
 		entries, err := f.Entries(all)
 		if err == nil {
-			k.domain, k.rows, k.matrices = f.Domain, entries.Rows, matricesOf(c.fr, step, entries)
+			k.domain, k.rows, k.matrices = f.Domain, entries.Rows, c.matricesOf(step, entries)
 		}
 		return err
 	})

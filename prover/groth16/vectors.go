@@ -7,7 +7,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/prover/internal/matrices"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
@@ -203,7 +202,7 @@ func (p *prover[P1, P2, S]) divide(program *vector.Program[S], a, b, c vector.Ve
 func (p *prover[P1, P2, S]) loadTables(sys *solve.System[S]) func(context.Context,
 	*vector.Session[S]) (*vector.Session[S], *tables[S], error) {
 	return func(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
-		pair, err := matrices.Of(p.fr, sys.System.System, sys.Coefficients)
+		pair, err := p.matricesOf(sys)
 		if err != nil {
 			return nil, nil, err
 		}

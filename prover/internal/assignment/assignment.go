@@ -87,6 +87,10 @@ type Solver[S any] struct {
 	Hint func(Commit[S]) solver.Hint
 	// Print prints what the circuit does, as gnark's solver prints it.
 	Print func(sys System[S], wires []S, log zerolog.Logger)
+	// Adder returns what adds up rows of a rank-1 system modulo q, after the solver's way: for one goroutine and the
+	// values of all wires, add sets sum to a sum of terms, each the number of a coefficient and a wire, and wipe
+	// overwrites what add kept. The first coefficients are gnark's constants, and the wire 0 is 1.
+	Adder func(q *big.Int, coefficients []S) func(values []S) (add func(sum *S, terms []uint32), wipe func())
 
 	mu   sync.Mutex
 	room []*kept[S]
@@ -118,7 +122,7 @@ func (s *Solver[S]) bytes(v *Solution[S]) int { return s.of * cap(v.Wires) }
 // Over returns a solver for a field.
 func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 	var e S
-	s := &Solver[S]{most: mostKept, of: 8 * len(e), Hint: asHint[S, PS], Print: prints[S, PS]}
+	s := &Solver[S]{most: mostKept, of: 8 * len(e), Hint: asHint[S, PS], Print: prints[S, PS], Adder: adder[S, PS]}
 	s.Solve = func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
 		return solve[S, PS](ctx, s, sys, inputs, cfg, commit)
 	}

@@ -166,6 +166,16 @@ func scalesOf[S limbs, PS curves.Scalar[S]](r *reducer[S], coefficients []S) []i
 	return scales
 }
 
+// adder returns what is Solver.Adder.
+func adder[S limbs, PS curves.Scalar[S]](q *big.Int, coefficients []S) func(values []S) (add func(sum *S, terms []uint32), wipe func()) {
+	by := newReducer[S](q)
+	scales := scalesOf[S, PS](&by, coefficients)
+	return func(values []S) (func(*S, []uint32), func()) {
+		w := &worker[S, PS]{run: &run[S, PS]{reducer: by, coefficients: coefficients, scales: scales, values: values}}
+		return func(sum *S, terms []uint32) { _, _ = w.addUp(sum, terms) }, w.wipe // all wires have values
+	}
+}
+
 // addUp sets sum to the sum of terms, a coefficient and a wire each. open is the place of
 // the term whose wire has no value, and which is left out, or -1; more than one are an
 // error.

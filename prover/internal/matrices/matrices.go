@@ -5,10 +5,13 @@ package matrices
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/vector"
@@ -16,52 +19,63 @@ import (
 
 // Matrix is a sparse matrix by rows: row i has the entries Start[i] up to but not including Start[i+1].
 type Matrix struct {
-	Start  []uint32
-	Wire   []uint32
-	Factor []uint32 // index into the factors
+	Start []uint32
+	Terms []uint32 // of each entry the number of its factor and its wire
 }
 
 // Rows returns how many rows a matrix has.
 func (m *Matrix) Rows() int { return len(m.Start) - 1 }
 
+// Entries returns how many entries a matrix has.
+func (m *Matrix) Entries() int { return len(m.Terms) / 2 }
+
+// row returns the terms of a row.
+func (m *Matrix) row(i int) []uint32 { return m.Terms[2*m.Start[i] : 2*m.Start[i+1]] }
+
 // Pair is A and B. Nearly all of their factors are 1 or -1, which need no product.
 type Pair[S comparable] struct {
 	fr      *group.Field[S]
-	sides   [2]Matrix // whose factors are numbered as backend.SparseProduct does it
+	sides   [2]Matrix
 	factors []S
+	numbers []uint32 // of the factors, as backend.SparseProduct has them
+	adder   func() func(values []S) (add func(sum *S, terms []uint32), wipe func())
 }
 
-// New returns the pair of two matrices, whose factors it numbers anew, in place.
-func New[S comparable](fr *group.Field[S], sides [2]Matrix, factors []S) *Pair[S] {
+// New returns the pair of two matrices over a field, with their factors, of which the first are gnark's constants.
+func New[S comparable](fr *group.Field[S], c backend.Curve, by *assignment.Solver[S], sides [2]Matrix, factors []S) *Pair[S] {
+	p := &Pair[S]{fr: fr, sides: sides, factors: factors, numbers: make([]uint32, len(factors))}
+	p.adder = sync.OnceValue(func() func([]S) (func(*S, []uint32), func()) { return by.Adder(c.ScalarField(), factors) })
 	one := fr.One()
 	minusOne := fr.Minus(fr.Minus(one, one), one)
-	numbers := make([]uint32, len(factors))
 	for i, f := range factors {
 		switch f {
 		case one:
-			numbers[i] = backend.FactorOne
+			p.numbers[i] = backend.FactorOne
 		case minusOne:
-			numbers[i] = backend.FactorMinusOne
+			p.numbers[i] = backend.FactorMinusOne
 		default:
-			numbers[i] = backend.FactorValue + uint32(i)
+			p.numbers[i] = backend.FactorValue + uint32(i)
 		}
 	}
-	for _, side := range sides {
-		merge.Parallel(len(side.Factor), func(lo, hi int) {
-			for i, f := range side.Factor[lo:hi] {
-				side.Factor[lo+i] = numbers[f]
-			}
-		})
-	}
-	return &Pair[S]{fr, sides, factors}
+	return p
+}
+
+// Constants returns the factors that gnark's coefficients begin with, by their numbers.
+func Constants[S comparable](fr *group.Field[S]) []S {
+	one := fr.One()
+	zero := fr.Minus(one, one)
+	minusOne := fr.Minus(zero, one)
+	all := make([]S, 1+max(constraint.CoeffIdZero, constraint.CoeffIdOne, constraint.CoeffIdTwo, constraint.CoeffIdMinusOne, constraint.CoeffIdMinusTwo))
+	all[constraint.CoeffIdOne], all[constraint.CoeffIdTwo] = one, fr.Minus(one, minusOne)
+	all[constraint.CoeffIdMinusOne], all[constraint.CoeffIdMinusTwo] = minusOne, fr.Minus(minusOne, one)
+	return all
 }
 
 // Of returns the pair of a rank-1 system of gnark's, whose coefficients stay where they are.
-func Of[S comparable](fr *group.Field[S], sys *constraint.System, coefficients []S) (*Pair[S], error) {
-	sizes := Sizes(sys)
+func Of[S comparable](fr *group.Field[S], c backend.Curve, by *assignment.Solver[S], sys *assignment.System[S]) (*Pair[S], error) {
 	var sides [2]Matrix
-	for i, n := range sizes {
-		sides[i] = Matrix{make([]uint32, 1, sys.NbConstraints+1), make([]uint32, 0, n), make([]uint32, 0, n)}
+	for i, n := range Sizes(sys.System) {
+		sides[i] = Matrix{make([]uint32, 1, sys.NbConstraints+1), make([]uint32, 0, 2*n)}
 	}
 	wires := len(sys.Public) + len(sys.Secret) + sys.NbInternalVariables
 	rows := sys.GetR1CIterator()
@@ -69,19 +83,19 @@ func Of[S comparable](fr *group.Field[S], sys *constraint.System, coefficients [
 		for i, terms := range [...]constraint.LinearExpression{row.L, row.R} {
 			m := &sides[i]
 			for _, t := range terms {
-				if t.WireID() >= wires || t.CoeffID() >= len(coefficients) {
+				if t.WireID() >= wires || t.CoeffID() >= len(sys.Coefficients) {
 					return nil, fmt.Errorf("%w: constraint %d has wire %d of %d, or coefficient %d of %d", backend.ErrInvalidInput,
-						m.Rows(), t.WireID(), wires, t.CoeffID(), len(coefficients))
+						m.Rows(), t.WireID(), wires, t.CoeffID(), len(sys.Coefficients))
 				}
-				m.Wire, m.Factor = append(m.Wire, uint32(t.WireID())), append(m.Factor, uint32(t.CoeffID()))
+				m.Terms = append(m.Terms, uint32(t.CoeffID()), uint32(t.WireID()))
 			}
-			m.Start = append(m.Start, uint32(len(m.Wire)))
+			m.Start = append(m.Start, uint32(m.Entries()))
 		}
 	}
 	if n := sides[0].Rows(); n != sys.NbConstraints {
 		return nil, fmt.Errorf("%w: a system of %d constraints has %d", backend.ErrInvalidInput, sys.NbConstraints, n)
 	}
-	return New(fr, sides, coefficients), nil
+	return New(fr, c, by, sides, sys.Coefficients), nil
 }
 
 // Sizes returns how many entries A and B of a rank-1 system have.
@@ -104,14 +118,14 @@ func Elements[S comparable](f *vector.Field[S], entries [2]int, factors int) (n 
 
 // Elements returns how many elements' memory the pair takes on a backend.
 func (p *Pair[S]) Elements(f *vector.Field[S]) int {
-	return Elements(f, [2]int{len(p.sides[0].Wire), len(p.sides[1].Wire)}, len(p.factors))
+	return Elements(f, [2]int{p.sides[0].Entries(), p.sides[1].Entries()}, len(p.factors))
 }
 
 // Load writes the pair to a session's memory, by programs in the session beside. Each has one matrix: they take
 // shared memory meanwhile.
 func (p *Pair[S]) Load(ctx context.Context, s, beside *vector.Session[S]) (on [2]vector.Matrix[S], err error) {
 	for i := range p.sides {
-		on[i] = s.NewMatrix(len(p.sides[i].Wire), len(p.factors))
+		on[i] = s.NewMatrix(p.sides[i].Entries(), len(p.factors))
 		program := beside.Program()
 		program.WriteMatrix(on[i], p.entries(&p.sides[i]))
 		if err := program.Run(ctx); err != nil {
@@ -123,52 +137,36 @@ func (p *Pair[S]) Load(ctx context.Context, s, beside *vector.Session[S]) (on [2
 
 // entries returns a matrix for a backend.
 func (p *Pair[S]) entries(m *Matrix) vector.Entries[S] {
-	rows := make([]uint32, len(m.Wire))
+	n := m.Entries()
+	e := vector.Entries[S]{Rows: make([]uint32, n), Columns: make([]uint32, n), Factors: make([]uint32, n), Values: p.factors}
 	merge.Parallel(m.Rows(), func(lo, hi int) {
 		for row := lo; row < hi; row++ {
 			for i := m.Start[row]; i < m.Start[row+1]; i++ {
-				rows[i] = uint32(row)
+				e.Rows[i], e.Columns[i], e.Factors[i] = uint32(row), m.Terms[2*i+1], p.numbers[m.Terms[2*i]]
 			}
 		}
 	})
-	return vector.Entries[S]{Rows: rows, Columns: m.Wire, Factors: m.Factor, Values: p.factors}
+	return e
 }
 
 // Products sets a, b and c to A w, B w and their products, until ctx ends. They have an element for each row, or more,
 // which are zero then.
 func (p *Pair[S]) Products(ctx context.Context, a, b, c, w []S) error {
 	rows := p.sides[0].Rows()
-	const part = 1 << 11
+	// Rows with hundreds of entries follow one another: so many parts for each processor share them.
+	const least, shares = 64, 64
+	part := max(least, len(a)/(shares*runtime.GOMAXPROCS(0)))
+	by := p.adder()
 	return merge.Until(ctx, len(a), part, func(lo, hi int) {
-		var zero S
-		t := new(S)
-		defer func() { *t = zero }()
-		for row := lo; row < hi; row++ {
-			if row >= rows {
-				a[row], b[row], c[row] = zero, zero, zero
-				continue
-			}
-			p.row(&a[row], t, &p.sides[0], row, w)
-			p.row(&b[row], t, &p.sides[1], row, w)
+		add, wipe := by(w)
+		defer wipe()
+		for row := lo; row < min(hi, rows); row++ {
+			add(&a[row], p.sides[0].row(row))
+			add(&b[row], p.sides[1].row(row))
 			p.fr.Mul(&c[row], &a[row], &b[row])
 		}
-	})
-}
-
-// row sets sum to the product of a row and w. It overwrites t.
-func (p *Pair[S]) row(sum, t *S, m *Matrix, row int, w []S) {
-	var zero S
-	*sum = zero
-	for i := m.Start[row]; i < m.Start[row+1]; i++ {
-		x := &w[m.Wire[i]]
-		switch f := m.Factor[i]; f {
-		case backend.FactorOne:
-			p.fr.AddTo(sum, x)
-		case backend.FactorMinusOne:
-			p.fr.Subtract(sum, sum, x)
-		default:
-			p.fr.Mul(t, x, &p.factors[f-backend.FactorValue])
-			p.fr.AddTo(sum, t)
+		for _, v := range [][]S{a, b, c} {
+			clear(v[max(lo, min(hi, rows)):hi])
 		}
-	}
+	})
 }

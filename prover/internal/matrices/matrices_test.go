@@ -15,6 +15,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
@@ -41,6 +42,10 @@ func solved(t *testing.T, s samples.Sample) (*cs.R1CS, *cs.R1CSSolution) {
 	return system, sol.(*cs.R1CSSolution)
 }
 
+func systemOf(sys *constraint.System, coefficients []fr.Element) *assignment.System[fr.Element] {
+	return &assignment.System[fr.Element]{System: sys, Coefficients: coefficients}
+}
+
 // TestProducts: the matrices of all samples make gnark's A, B and C from its wires, here and on a backend, and zeros
 // behind them.
 func TestProducts(t *testing.T) {
@@ -51,7 +56,7 @@ func TestProducts(t *testing.T) {
 	defer e.Close()
 	for _, sample := range samples.On(ecc.BN254) {
 		system, sol := solved(t, sample)
-		p, err := Of(group.BN254Fr, &system.System, system.Coefficients)
+		p, err := Of(group.BN254Fr, backend.BN254, assignment.Over[fr.Element](), systemOf(&system.System, system.Coefficients))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +126,7 @@ func TestWrongSystems(t *testing.T) {
 		own := system.System
 		own.CallData = slices.Clone(own.CallData)
 		change(&own, own.CallData)
-		_, err := Of(group.BN254Fr, &own, system.Coefficients)
+		_, err := Of(group.BN254Fr, backend.BN254, assignment.Over[fr.Element](), systemOf(&own, system.Coefficients))
 		return err
 	}
 	if err := of(func(*constraint.System, []uint32) {}); err != nil {
@@ -136,5 +141,13 @@ func TestWrongSystems(t *testing.T) {
 		if err := of(change); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s too many: %v", what, err)
 		}
+	}
+}
+
+// TestConstants: the constants are those that gnark's coefficients begin with.
+func TestConstants(t *testing.T) {
+	system, _ := solved(t, samples.ByName("cubic"))
+	if all := Constants(group.BN254Fr); len(all) < 4 || !slices.Equal(all, system.Coefficients[:len(all)]) {
+		t.Errorf("%v", all)
 	}
 }

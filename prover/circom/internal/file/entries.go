@@ -14,7 +14,7 @@ import (
 
 // Entries are the entries of A and B.
 type Entries struct {
-	Matrices [2]matrices.Matrix // whose factors are indices into Factors
+	Matrices [2]matrices.Matrix // the number of a factor is its index in Factors
 	// Factors has each factor once, as the file has it: f R^2 modulo r.
 	Factors []byte
 	// Rows is how many rows there are up to the last that is not empty.
@@ -134,14 +134,13 @@ func (k *Key) sorted(ctx context.Context, all []entry, counts []uint32, table []
 			}
 			rows[row] = x.Start[row]
 		}
-		n := x.Start[k.Domain]
-		x.Wire, x.Factor = make([]uint32, n), make([]uint32, n)
+		x.Terms = make([]uint32, 2*x.Start[k.Domain])
 	}
 	return e, merge.Until(ctx, len(all), 1<<14, func(lo, hi int) {
 		for _, v := range all[lo:hi] {
 			x := &e.Matrices[int(v.place)/k.Domain]
 			at := atomic.AddUint32(&next[v.place], 1) - 1
-			x.Wire[at], x.Factor[at] = v.wire, v.factor
+			x.Terms[2*at], x.Terms[2*at+1] = v.factor, v.wire
 		}
 	})
 }

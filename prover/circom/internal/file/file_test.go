@@ -66,8 +66,8 @@ func TestEntries(t *testing.T) {
 					distinct[term.Factor] = true
 				}
 				var got []int
-				for _, wire := range m.Wire[m.Start[row]:m.Start[row+1]] {
-					got = append(got, int(wire))
+				for i := m.Start[row]; i < m.Start[row+1]; i++ {
+					got = append(got, int(m.Terms[2*i+1]))
 				}
 				slices.Sort(want)
 				slices.Sort(got)
