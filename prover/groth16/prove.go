@@ -15,7 +15,6 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/blinding"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/matrices"
-	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -283,8 +282,10 @@ func (p *prover[P1, P2, S]) quotient(ctx context.Context, mem *resident.Memory, 
 	}
 	n := p.domain.Size
 	a := resident.Scalars(ctx, mem, p.engine, p.g1, n)
-	b, c := make([]S, n), make([]S, n)
-	defer merge.Wipe(b, c)
+	by := of.sys.Solver // to make and clear this much memory anew takes as long as to fill it
+	b, c := by.Take(n), by.Take(n)
+	defer by.Give(b)
+	defer by.Give(c)
 	if err := pair.Products(ctx, a, b, c, of.wires); err != nil {
 		return nil, err
 	}

@@ -99,9 +99,9 @@ type Solver[S any] struct {
 	of   int // bytes of an element
 }
 
-// kept is a solution's memory, cleared, until its time is over.
+// kept is memory, cleared, until its time is over.
 type kept[S any] struct {
-	*Solution[S]
+	of    []S
 	until *time.Timer
 }
 
@@ -116,9 +116,6 @@ const (
 // 4 KiB, and terms read wires at random.
 var mostInPlace = 8 << 20
 
-// bytes returns how much memory a solution has.
-func (s *Solver[S]) bytes(v *Solution[S]) int { return s.of * cap(v.Wires) }
-
 // Over returns a solver for a field.
 func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 	var e S
@@ -129,18 +126,21 @@ func Over[S limbs, PS curves.Scalar[S]]() *Solver[S] {
 	return s
 }
 
-// Free wipes a solution and takes it back, but for what was lent. Nothing may refer to it any more. What was given
-// back first is let go where there would be too much.
+// Free wipes a solution and takes it back, but for what was lent. Nothing may refer to it any more.
 func (s *Solver[S]) Free(v *Solution[S]) {
-	if v.Lent && !v.OwnWires {
-		return
+	if !v.Lent || v.OwnWires {
+		s.Give(v.Wires)
 	}
-	merge.Wipe(v.Wires)
-	v = &Solution[S]{Wires: v.Wires}
-	k := &kept[S]{Solution: v}
+}
+
+// Give wipes memory of Take's up to its capacity, and takes it back. What was given back first is let go where there
+// would be too much.
+func (s *Solver[S]) Give(v []S) {
+	merge.Wipe(v)
+	k := &kept[S]{of: v}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.size += s.bytes(v); len(s.room) > 0 && s.size > s.most; {
+	for s.size += s.of * cap(v); len(s.room) > 0 && s.size > s.most; {
 		s.drop(0)
 	}
 	s.room = append(s.room, k)
@@ -153,13 +153,13 @@ func (s *Solver[S]) Free(v *Solution[S]) {
 	})
 }
 
-// drop takes a solution out of the room, and returns it.
-func (s *Solver[S]) drop(i int) *Solution[S] {
+// drop takes memory out of the room, and returns it.
+func (s *Solver[S]) drop(i int) []S {
 	k := s.room[i]
 	k.until.Stop()
 	s.room = slices.Delete(s.room, i, i+1)
-	s.size -= s.bytes(k.Solution)
-	return k.Solution
+	s.size -= s.of * cap(k.of)
+	return k.of
 }
 
 // take has room for a solution of so many wires, which are zero. What was given back is taken for circuits of
@@ -170,27 +170,27 @@ func (s *Solver[S]) take(lend func(wires int) []S, wires int) (v *Solution[S], l
 	}
 	switch {
 	case lent == nil:
-		return &Solution[S]{Wires: s.memory(wires)}, nil
+		return &Solution[S]{Wires: s.Take(wires)}, nil
 	case wires*s.of <= mostInPlace:
 		return &Solution[S]{Wires: lent, Lent: true}, lent
 	default:
-		return &Solution[S]{Wires: s.memory(wires), Lent: true, OwnWires: true}, lent
+		return &Solution[S]{Wires: s.Take(wires), Lent: true, OwnWires: true}, lent
 	}
 }
 
-// memory is the solver's own, for so many wires.
-func (s *Solver[S]) memory(wires int) []S {
-	if v := s.taken(wires); v != nil {
-		return v.Wires[:wires]
+// Take returns the solver's own memory, for so many wires or other elements, which are zero. Give takes it back.
+func (s *Solver[S]) Take(n int) []S {
+	if v := s.taken(n); v != nil {
+		return v[:n]
 	}
-	return make([]S, wires)
+	return make([]S, n)
 }
 
-// taken returns a solution that was given back, or nil.
-func (s *Solver[S]) taken(wires int) *Solution[S] {
+// taken returns memory that was given back, or nil.
+func (s *Solver[S]) taken(n int) []S {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.room, func(k *kept[S]) bool { return cap(k.Wires) == wires })
+	i := slices.IndexFunc(s.room, func(k *kept[S]) bool { return cap(k.of) == n })
 	if i < 0 {
 		return nil
 	}
