@@ -20,8 +20,9 @@
 // that leaves to gnark's what it does not know. Pedersen commitments that a circuit makes meanwhile
 // are computed by the engine. Second come the MSMs over the witness: A, B in both groups (its
 // scalars are sent once), K, and the proofs of knowledge of the commitments. Third come the
-// quotient H and its MSM over Z. A backend with vectors in another process begins with the second
-// step while the last constraints are checked, and computes the third beside it. Otherwise this
+// quotient H and its MSM over Z. A backend with vectors in another process is sent the values of
+// the wires and nothing else: it multiplies them by the constraints' matrices, which it keeps, and
+// computes both steps as one program, while the last constraints are still checked. Otherwise this
 // process computes H: beside the MSMs if another process computes them, and before them if this
 // one does.
 //

@@ -65,9 +65,11 @@ func Constants[S comparable](fr *group.Field[S]) []S {
 	one := fr.One()
 	zero := fr.Minus(one, one)
 	minusOne := fr.Minus(zero, one)
-	all := make([]S, 1+max(constraint.CoeffIdZero, constraint.CoeffIdOne, constraint.CoeffIdTwo, constraint.CoeffIdMinusOne, constraint.CoeffIdMinusTwo))
-	all[constraint.CoeffIdOne], all[constraint.CoeffIdTwo] = one, fr.Minus(one, minusOne)
-	all[constraint.CoeffIdMinusOne], all[constraint.CoeffIdMinusTwo] = minusOne, fr.Minus(minusOne, one)
+	const id1, id2 = constraint.CoeffIdOne, constraint.CoeffIdTwo
+	const minus1, minus2 = constraint.CoeffIdMinusOne, constraint.CoeffIdMinusTwo
+	all := make([]S, 1+max(constraint.CoeffIdZero, id1, id2, minus1, minus2))
+	all[id1], all[id2] = one, fr.Minus(one, minusOne)
+	all[minus1], all[minus2] = minusOne, fr.Minus(minusOne, one)
 	return all
 }
 
