@@ -782,7 +782,7 @@ var mutants = []mutant{
 
 	// prover/internal/resident/running.go: programs of a proof that begin before the solver ends.
 	{running, "r.thrown = recover()", "_ = recover()", "TestRunning"},
-	{running, "\tr.ready, r.done = nil, nil\n", "", "TestRunning"},
+	{running, "\tr.ready, r.done, r.thrown = nil, nil, nil\n", "", "TestRunning"},
 	{running, "\tr.session.Close()\n", "", "TestRunning"},
 	{running, "r.by = s.Backend()", "", "TestRunning"},
 

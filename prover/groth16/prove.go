@@ -37,17 +37,17 @@ type here[S comparable] struct {
 	pair *matrices.Pair[S]
 }
 
-// matricesOf returns the matrices A and B of a constraint system.
-func (c *curve[P1, P2, S]) matricesOf(sys *solve.System[S]) (*matrices.Pair[S], error) {
-	return matrices.Of(c.fr, c.vectors.Curve(), sys.Solver, &sys.System)
+// matricesOf returns the matrices A and B of a constraint system, until ctx ends.
+func (c *curve[P1, P2, S]) matricesOf(ctx context.Context, sys *solve.System[S]) (*matrices.Pair[S], error) {
+	return matrices.Of(ctx, c.fr, c.vectors.Curve(), sys.Solver, &sys.System)
 }
 
 // matricesHere returns the matrices of a constraint system, or those of the one before.
-func (p *prover[P1, P2, S]) matricesHere(sys *solve.System[S]) (_ *matrices.Pair[S], err error) {
+func (p *prover[P1, P2, S]) matricesHere(ctx context.Context, sys *solve.System[S]) (_ *matrices.Pair[S], err error) {
 	p.here.mu.Lock()
 	defer p.here.mu.Unlock()
 	if p.here.pair == nil {
-		p.here.pair, err = p.matricesOf(sys)
+		p.here.pair, err = p.matricesOf(ctx, sys)
 	}
 	return p.here.pair, err
 }
@@ -276,7 +276,7 @@ func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *resident.Bases[P1, S],
 // quotient computes the n-1 coefficients of H = (A*B-C)/(X^n-1), in memory that the backend reads without a copy. When
 // ctx ends it returns ctx's error.
 func (p *prover[P1, P2, S]) quotient(ctx context.Context, mem *resident.Memory, of pending[P1, P2, S]) ([]S, error) {
-	pair, err := p.matricesHere(of.sys)
+	pair, err := p.matricesHere(ctx, of.sys)
 	if err != nil {
 		return nil, err
 	}

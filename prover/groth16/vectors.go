@@ -202,7 +202,7 @@ func (p *prover[P1, P2, S]) divide(program *vector.Program[S], a, b, c vector.Ve
 func (p *prover[P1, P2, S]) loadTables(sys *solve.System[S]) func(context.Context,
 	*vector.Session[S]) (*vector.Session[S], *tables[S], error) {
 	return func(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
-		pair, err := p.matricesOf(sys)
+		pair, err := p.matricesOf(ctx, sys)
 		if err != nil {
 			return nil, nil, err
 		}

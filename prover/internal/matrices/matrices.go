@@ -73,8 +73,9 @@ func Constants[S comparable](fr *group.Field[S]) []S {
 	return all
 }
 
-// Of returns the pair of a rank-1 system of gnark's, whose coefficients stay where they are.
-func Of[S comparable](fr *group.Field[S], c backend.Curve, by *assignment.Solver[S], sys *assignment.System[S]) (*Pair[S], error) {
+// Of returns the pair of a rank-1 system of gnark's, whose coefficients stay where they are, until ctx ends.
+func Of[S comparable](ctx context.Context, fr *group.Field[S], c backend.Curve, by *assignment.Solver[S],
+	sys *assignment.System[S]) (*Pair[S], error) {
 	var sides [2]Matrix
 	for i, n := range Sizes(sys.System) {
 		sides[i] = Matrix{make([]uint32, 1, sys.NbConstraints+1), make([]uint32, 0, 2*n)}
@@ -82,6 +83,9 @@ func Of[S comparable](fr *group.Field[S], c backend.Curve, by *assignment.Solver
 	wires := len(sys.Public) + len(sys.Secret) + sys.NbInternalVariables
 	rows := sys.GetR1CIterator()
 	for row := rows.Next(); row != nil; row = rows.Next() {
+		if sides[0].Rows()%(1<<12) == 0 && ctx.Err() != nil {
+			return nil, backend.Ended(ctx)
+		}
 		for i, terms := range [...]constraint.LinearExpression{row.L, row.R} {
 			m := &sides[i]
 			for _, t := range terms {

@@ -56,7 +56,7 @@ func TestProducts(t *testing.T) {
 	defer e.Close()
 	for _, sample := range samples.On(ecc.BN254) {
 		system, sol := solved(t, sample)
-		p, err := Of(group.BN254Fr, backend.BN254, assignment.Over[fr.Element](), systemOf(&system.System, system.Coefficients))
+		p, err := Of(t.Context(), group.BN254Fr, backend.BN254, assignment.Over[fr.Element](), systemOf(&system.System, system.Coefficients))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestWrongSystems(t *testing.T) {
 		own := system.System
 		own.CallData = slices.Clone(own.CallData)
 		change(&own, own.CallData)
-		_, err := Of(group.BN254Fr, backend.BN254, assignment.Over[fr.Element](), systemOf(&own, system.Coefficients))
+		_, err := Of(t.Context(), group.BN254Fr, backend.BN254, assignment.Over[fr.Element](), systemOf(&own, system.Coefficients))
 		return err
 	}
 	if err := of(func(*constraint.System, []uint32) {}); err != nil {
@@ -141,6 +141,17 @@ func TestWrongSystems(t *testing.T) {
 		if err := of(change); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s too many: %v", what, err)
 		}
+	}
+}
+
+// TestCancelled: when the context has ended there are no matrices.
+func TestCancelled(t *testing.T) {
+	system, _ := solved(t, samples.ByName("cubic"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Of(ctx, group.BN254Fr, backend.BN254, assignment.Over[fr.Element](), systemOf(&system.System, system.Coefficients))
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

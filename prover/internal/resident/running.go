@@ -39,7 +39,7 @@ func NewRunning[S comparable](ctx context.Context, f *vector.Field[S], e *engine
 func (r *Running[S]) open() {
 	r.at, r.cancel = context.WithCancel(r.ctx)
 	r.session = OpenAhead(r.at, r.field, r.engine, r.elements)
-	r.ready, r.done = nil, nil
+	r.ready, r.done, r.thrown = nil, nil, nil
 }
 
 // Start starts the programs, which run has run, again in another session if the backend dies.
