@@ -568,7 +568,7 @@ var mutants = []mutant{
 		"for s.size += s.of * cap(v); false; {", "TestRoomIsBounded"},
 	{assign, "s.size > s.most; {\n\t\ts.drop(0)", "s.size > s.most; {\n\t\ts.drop(len(s.room) - 1)", "TestRoomIsBounded"},
 	{assign, "\t\tif i := slices.Index(s.room, k); i >= 0 {\n\t\t\ts.drop(i)\n\t\t}\n", "", "TestRoomIsBounded"},
-	{assign, "\ts.size -= s.of * cap(k.of)\n", "", "TestRoomIsBounded"},
+	{assign, "\ts.size -= s.of * cap(k.memory)\n", "", "TestRoomIsBounded"},
 	{assign, "case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, !sparse",
 		"case *constraint.BlueprintGenericR1C:\n\t\treturn kindR1C, true", "TestKinds"},
 	{assign, "\tmerge.Wipe(v)", "\tmerge.Wipe(v[:0:0])", "TestLentMemory"},
@@ -774,10 +774,10 @@ var mutants = []mutant{
 	{regions, "return r.kept && r.refs > 0", "return r.kept", "TestKeepLeaves"},
 
 	// prover/groth16/vectors.go: proofs that share a request, and backends that change beside a proof.
-	{onCard, "program.Gather(v, wires(i), x)", "program.Gather(v, wires(0), x)", "TestStreamSharesRequests"},
-	{onCard, "v = some.Slice(i*n, (i+1)*n)", "v = some.Slice(0, n)", "TestStreamSharesRequests"},
-	{onCard, "h[i] = a.Slice(i*n, (i+1)*n-1)", "h[i] = a.Slice(0, n-1)", "TestStreamSharesRequests"},
-	{onCard, "on.matrices[1], at(w, i, wires)", "on.matrices[1], at(w, 0, wires)", "TestStreamSharesRequests"},
+	{onCard, "program.Gather(v, wires[i], x)", "program.Gather(v, wires[0], x)", "TestStreamSharesRequests"},
+	{onCard, "v.Slice(i*each, (i+1)*each)", "v.Slice(0, each)", "TestStreamSharesRequests"},
+	{onCard, "h[i] = h[i].Slice(0, n-1)", "h[i] = h[0].Slice(0, n-1)", "TestStreamSharesRequests"},
+	{onCard, "on.matrices[side], w[i]", "on.matrices[side], w[0]", "TestStreamSharesRequests"},
 	{onCard, "if p.chosen() {", "if _, here := p.onBackend(); here {", "TestSwapWhileSolving"},
 
 	// prover/internal/resident/running.go: programs of a proof that begin before the solver ends.
@@ -787,7 +787,7 @@ var mutants = []mutant{
 	{running, "r.by = s.Backend()", "", "TestRunning"},
 
 	// prover/internal/matrices/matrices.go: A and B of a system.
-	{factors, "p.numbers[i] = backend.FactorMinusOne", "p.numbers[i] = backend.FactorOne", "TestProducts"},
+	{factors, "numbers[i] = backend.FactorMinusOne", "numbers[i] = backend.FactorOne", "TestProducts"},
 	{factors, "clear(v[max(lo, min(hi, rows)):hi])", "_ = v", "TestProducts"},
 	{factors, "all[minus2] = minusOne, fr.Minus(minusOne, one)", "all[minus2] = minusOne, minusOne", "TestConstants"},
 	{factors, "t.WireID() >= wires ||", "", "TestWrongSystems"},

@@ -242,23 +242,13 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], wi
 	return nil
 }
 
-// loadTables writes the tables to a new session beside another. Its programs run in the other
-// session, so that Repeat sees their failures.
+// loadTables writes the tables to a new session beside another.
 func (p *prover[P1, P2, S]) loadTables(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
-	s, err := beside.Beside(ctx, p.tableElements())
+	s, x, matrices, err := p.matrices.Load(ctx, p.vectors, beside, p.chosen()...)
 	if err != nil {
 		return nil, nil, err
 	}
-	program := beside.Program()
-	x := resident.WriteIndices(program, s, p.chosen()...)
-	on := &tables[S]{a: x[0], b: x[1], c: x[2]}
-	if err = program.Run(ctx); err == nil {
-		on.matrices, err = p.matrices.Load(ctx, s, beside)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, s.Close())
-	}
-	return s, on, nil
+	return s, &tables[S]{x[0], x[1], x[2], matrices}, nil
 }
 
 // proof returns a proof of three points.

@@ -15,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/matrices"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -136,7 +137,9 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *option
 	if err != nil {
 		return nil, err
 	}
-	k.matrixElements = matrices.Elements(c.vectors, matrices.Sizes(sys.System.System), len(sys.Coefficients))
+	if resident.Elsewhere(e, c.vectors.Curve()) { // else nothing has them
+		k.matrixElements = matrices.Elements(c.vectors, matrices.Sizes(sys.System.System), len(sys.Coefficients))
+	}
 	if k, err = k.in(ctx, e); err != nil {
 		return nil, err
 	}

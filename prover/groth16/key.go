@@ -148,7 +148,7 @@ type key[P1, P2 any, S comparable] struct {
 	blinding blinding.Key[P1, P2, S]
 	domain   *group.Domain[S]
 	shape    shape
-	// matrixElements is the memory on a backend of the system's matrices A and B.
+	// matrixElements is the memory on a backend, if that is elsewhere, of the system's matrices A and B.
 	matrixElements int
 
 	engine       *engine.Engine // the engine that has the points

@@ -109,26 +109,26 @@ func (p *prover[P1, P2, S]) compute(of ...pending[P1, P2, S]) func(context.Conte
 // from them. Sums over the same points follow one another, so that a backend may compute them as one. The session has
 // proofElements for each proof. Call put when the program has run.
 func (p *prover[P1, P2, S]) sumsOn(s *vector.Session[S], program *vector.Program[S], on *tables[S], of []pending[P1, P2, S]) (put func()) {
-	n, wires := p.domain.Size, p.shape.wires
-	w, some := s.New(len(of)*wires), s.New(len(of)*p.mostChosen())
-	at := func(v vector.Vector[S], i, n int) vector.Vector[S] { return v.Slice(i*n, (i+1)*n) }
+	n, proofs := p.domain.Size, len(of)
+	w, some := pieces(s.New(proofs*p.shape.wires), proofs), s.New(proofs*p.mostChosen())
 	for i, o := range of {
-		program.Write(at(w, i, wires), o.wires)
+		program.Write(w[i], o.wires)
 	}
 	var puts []func()
 	if p.chosen() {
-		puts = p.overWires(program, on, of, func(i int) vector.Vector[S] { return at(w, i, wires) }, some)
+		puts = p.overWires(program, on, of, w, some)
 	}
-	a, b, c := s.New(len(of)*n), s.New(len(of)*n), s.New(len(of)*n)
-	for i := range of {
-		program.SparseProduct(at(a, i, n), on.matrices[0], at(w, i, wires))
-		program.SparseProduct(at(b, i, n), on.matrices[1], at(w, i, wires))
+	a, b, c := s.New(proofs*n), s.New(proofs*n), s.New(proofs*n)
+	for side, v := range []vector.Vector[S]{a, b} {
+		for i, to := range pieces(v, proofs) {
+			program.SparseProduct(to, on.matrices[side], w[i])
+		}
 	}
 	program.Mul(c, a, b)
-	p.divide(program, a, b, c, len(of))
-	h := make([]vector.Vector[S], len(of))
-	for i := range of {
-		h[i] = a.Slice(i*n, (i+1)*n-1)
+	p.divide(program, a, b, c, proofs)
+	h := pieces(a, proofs)
+	for i := range h {
+		h[i] = h[i].Slice(0, n-1)
 	}
 	puts = append(puts, commitAll(program, p.z.Table, h, func(i int) *P1 { return &of[i].out.Z }))
 	return func() {
@@ -138,18 +138,26 @@ func (p *prover[P1, P2, S]) sumsOn(s *vector.Session[S], program *vector.Program
 	}
 }
 
+// pieces cuts a vector into n vectors of one length.
+func pieces[S comparable](v vector.Vector[S], n int) []vector.Vector[S] {
+	all, each := make([]vector.Vector[S], n), v.Len()/n
+	for i := range all {
+		all[i] = v.Slice(i*each, (i+1)*each)
+	}
+	return all
+}
+
 // overWires adds to a program the sums over A, B in both groups, K, and the commitments' bases for the proofs of
 // knowledge. It overwrites some.
 func (p *prover[P1, P2, S]) overWires(program *vector.Program[S], on *tables[S], of []pending[P1, P2, S],
-	wires func(i int) vector.Vector[S], some vector.Vector[S]) (puts []func()) {
-	take := func(x vector.Indices[S]) (values []vector.Vector[S]) {
-		for i := range of {
-			v := wires(i)
-			if n := x.Len(); n > 0 {
-				v = some.Slice(i*n, (i+1)*n)
-				program.Gather(v, wires(i), x)
-			}
-			values = append(values, v)
+	wires []vector.Vector[S], some vector.Vector[S]) (puts []func()) {
+	take := func(x vector.Indices[S]) []vector.Vector[S] {
+		if x.Len() == 0 {
+			return wires
+		}
+		values := pieces(some.Slice(0, len(of)*x.Len()), len(of))
+		for i, v := range values {
+			program.Gather(v, wires[i], x)
 		}
 		return values
 	}
@@ -197,8 +205,7 @@ func (p *prover[P1, P2, S]) divide(program *vector.Program[S], a, b, c vector.Ve
 	program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
 }
 
-// loadTables returns what writes the tables for a constraint system to a new session beside another. Its programs run in
-// the other session, so that Repeat sees their failures.
+// loadTables returns what writes the tables for a constraint system to a new session beside another.
 func (p *prover[P1, P2, S]) loadTables(sys *solve.System[S]) func(context.Context,
 	*vector.Session[S]) (*vector.Session[S], *tables[S], error) {
 	return func(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *tables[S], error) {
@@ -206,19 +213,10 @@ func (p *prover[P1, P2, S]) loadTables(sys *solve.System[S]) func(context.Contex
 		if err != nil {
 			return nil, nil, err
 		}
-		s, err := beside.Beside(ctx, resident.IndexElements(p.vectors, p.chosenWires()...)+pair.Elements(p.vectors))
+		s, x, matrices, err := pair.Load(ctx, p.vectors, beside, p.chosenWires()...)
 		if err != nil {
 			return nil, nil, err
 		}
-		program := beside.Program()
-		x := resident.WriteIndices(program, s, p.chosenWires()...)
-		on := &tables[S]{a: x[0], b: x[1], k: x[2], know: x[3:]}
-		if err = program.Run(ctx); err == nil {
-			on.matrices, err = pair.Load(ctx, s, beside)
-		}
-		if err != nil {
-			return nil, nil, errors.Join(err, s.Close())
-		}
-		return s, on, nil
+		return s, &tables[S]{x[0], x[1], x[2], x[3:], matrices}, nil
 	}
 }

@@ -101,8 +101,8 @@ type Solver[S any] struct {
 
 // kept is memory, cleared, until its time is over.
 type kept[S any] struct {
-	of    []S
-	until *time.Timer
+	memory []S
+	until  *time.Timer
 }
 
 // keepFor is how long memory is kept for the next proof, and mostKept how many bytes of it,
@@ -137,7 +137,7 @@ func (s *Solver[S]) Free(v *Solution[S]) {
 // would be too much.
 func (s *Solver[S]) Give(v []S) {
 	merge.Wipe(v)
-	k := &kept[S]{of: v}
+	k := &kept[S]{memory: v}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.size += s.of * cap(v); len(s.room) > 0 && s.size > s.most; {
@@ -158,8 +158,8 @@ func (s *Solver[S]) drop(i int) []S {
 	k := s.room[i]
 	k.until.Stop()
 	s.room = slices.Delete(s.room, i, i+1)
-	s.size -= s.of * cap(k.of)
-	return k.of
+	s.size -= s.of * cap(k.memory)
+	return k.memory
 }
 
 // take has room for a solution of so many wires, which are zero. What was given back is taken for circuits of
@@ -190,7 +190,7 @@ func (s *Solver[S]) Take(n int) []S {
 func (s *Solver[S]) taken(n int) []S {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.room, func(k *kept[S]) bool { return cap(k.of) == n })
+	i := slices.IndexFunc(s.room, func(k *kept[S]) bool { return cap(k.memory) == n })
 	if i < 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ package matrices
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
 )
 
@@ -37,27 +39,13 @@ type Pair[S comparable] struct {
 	fr      *group.Field[S]
 	sides   [2]Matrix
 	factors []S
-	numbers []uint32 // of the factors, as backend.SparseProduct has them
 	adder   func() func(values []S) (add func(sum *S, terms []uint32), wipe func())
 }
 
 // New returns the pair of two matrices over a field, with their factors, of which the first are gnark's constants.
 func New[S comparable](fr *group.Field[S], c backend.Curve, by *assignment.Solver[S], sides [2]Matrix, factors []S) *Pair[S] {
-	p := &Pair[S]{fr: fr, sides: sides, factors: factors, numbers: make([]uint32, len(factors))}
-	p.adder = sync.OnceValue(func() func([]S) (func(*S, []uint32), func()) { return by.Adder(c.ScalarField(), factors) })
-	one := fr.One()
-	minusOne := fr.Minus(fr.Minus(one, one), one)
-	for i, f := range factors {
-		switch f {
-		case one:
-			p.numbers[i] = backend.FactorOne
-		case minusOne:
-			p.numbers[i] = backend.FactorMinusOne
-		default:
-			p.numbers[i] = backend.FactorValue + uint32(i)
-		}
-	}
-	return p
+	adder := sync.OnceValue(func() func([]S) (func(*S, []uint32), func()) { return by.Adder(c.ScalarField(), factors) })
+	return &Pair[S]{fr, sides, factors, adder}
 }
 
 // Constants returns the factors that gnark's coefficients begin with, by their numbers.
@@ -127,28 +115,58 @@ func (p *Pair[S]) Elements(f *vector.Field[S]) int {
 	return Elements(f, [2]int{p.sides[0].Entries(), p.sides[1].Entries()}, len(p.factors))
 }
 
-// Load writes the pair to a session's memory, by programs in the session beside. Each has one matrix: they take
-// shared memory meanwhile.
-func (p *Pair[S]) Load(ctx context.Context, s, beside *vector.Session[S]) (on [2]vector.Matrix[S], err error) {
+// Load writes the pair and lists of indices to a new session beside another. Its programs run in the other session, so
+// that Repeat sees their failures. Each has a matrix at most: they take shared memory meanwhile.
+func (p *Pair[S]) Load(ctx context.Context, f *vector.Field[S], beside *vector.Session[S], lists ...[]uint32) (_ *vector.Session[S],
+	x []vector.Indices[S], on [2]vector.Matrix[S], err error) {
+	s, err := beside.Beside(ctx, resident.IndexElements(f, lists...)+p.Elements(f))
+	if err != nil {
+		return nil, nil, on, err
+	}
+	program := beside.Program()
+	x = resident.WriteIndices(program, s, lists...)
+	err = program.Run(ctx)
+	numbers := p.numbers()
 	for i := range p.sides {
+		if err != nil {
+			break
+		}
 		on[i] = s.NewMatrix(p.sides[i].Entries(), len(p.factors))
 		program := beside.Program()
-		program.WriteMatrix(on[i], p.entries(&p.sides[i]))
-		if err := program.Run(ctx); err != nil {
-			return on, err
+		program.WriteMatrix(on[i], p.entries(&p.sides[i], numbers))
+		err = program.Run(ctx)
+	}
+	if err != nil {
+		return nil, nil, on, errors.Join(err, s.Close())
+	}
+	return s, x, on, nil
+}
+
+// numbers returns the factors' numbers for backend.SparseProduct.
+func (p *Pair[S]) numbers() []uint32 {
+	constants := Constants(p.fr)
+	numbers := make([]uint32, len(p.factors))
+	for i, f := range p.factors {
+		switch f {
+		case constants[constraint.CoeffIdOne]:
+			numbers[i] = backend.FactorOne
+		case constants[constraint.CoeffIdMinusOne]:
+			numbers[i] = backend.FactorMinusOne
+		default:
+			numbers[i] = backend.FactorValue + uint32(i)
 		}
 	}
-	return on, nil
+	return numbers
 }
 
 // entries returns a matrix for a backend.
-func (p *Pair[S]) entries(m *Matrix) vector.Entries[S] {
+func (p *Pair[S]) entries(m *Matrix, numbers []uint32) vector.Entries[S] {
 	n := m.Entries()
 	e := vector.Entries[S]{Rows: make([]uint32, n), Columns: make([]uint32, n), Factors: make([]uint32, n), Values: p.factors}
 	merge.Parallel(m.Rows(), func(lo, hi int) {
 		for row := lo; row < hi; row++ {
 			for i := m.Start[row]; i < m.Start[row+1]; i++ {
-				e.Rows[i], e.Columns[i], e.Factors[i] = uint32(row), m.Terms[2*i+1], p.numbers[m.Terms[2*i]]
+				e.Rows[i], e.Columns[i], e.Factors[i] = uint32(row), m.Terms[2*i+1], numbers[m.Terms[2*i]]
 			}
 		}
 	})

@@ -93,15 +93,11 @@ func TestProducts(t *testing.T) {
 // onBackend returns A w and B w, of n elements each, computed on a backend.
 func onBackend(ctx context.Context, e *engine.Engine, p *Pair[fr.Element], w []fr.Element, n int) (got [2][]fr.Element, err error) {
 	_, err = vector.BN254.Repeat(ctx, e, len(w)+2*n, func(ctx context.Context, s *vector.Session[fr.Element]) error {
-		tables, err := s.Beside(ctx, p.Elements(vector.BN254))
+		tables, _, on, err := p.Load(ctx, vector.BN254, s, []uint32{0})
 		if err != nil {
 			return err
 		}
 		defer tables.Close()
-		on, err := p.Load(ctx, tables, s)
-		if err != nil {
-			return err
-		}
 		wires, program := s.New(len(w)), s.Program()
 		program.Write(wires, w)
 		var read [2]*vector.Answer[[]fr.Element]
