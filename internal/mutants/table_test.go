@@ -774,10 +774,10 @@ var mutants = []mutant{
 	{regions, "return r.kept && r.refs > 0", "return r.kept", "TestKeepLeaves"},
 
 	// prover/groth16/vectors.go: proofs that share a request, and backends that change beside a proof.
-	{onCard, "program.Gather(v, wires[i], x)", "program.Gather(v, wires[0], x)", "TestStreamSharesRequests"},
+	{onCard, "program.Gather(v, wires[i], x)", "program.Gather(v, wires[i/2], x)", "TestStreamSharesRequests"},
 	{onCard, "v.Slice(i*each, (i+1)*each)", "v.Slice(0, each)", "TestStreamSharesRequests"},
 	{onCard, "h[i] = h[i].Slice(0, n-1)", "h[i] = h[0].Slice(0, n-1)", "TestStreamSharesRequests"},
-	{onCard, "on.matrices[side], w[i]", "on.matrices[side], w[0]", "TestStreamSharesRequests"},
+	{onCard, "on.matrices[side], w[i]", "on.matrices[side], w[i/2]", "TestStreamSharesRequests"},
 	{onCard, "if p.chosen() {", "if _, here := p.onBackend(); here {", "TestSwapWhileSolving"},
 
 	// prover/internal/resident/running.go: programs of a proof that begin before the solver ends.
